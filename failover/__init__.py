@@ -1,0 +1,1 @@
+"""Failover and switchover for active-passive Kafka."""

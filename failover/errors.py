@@ -1,0 +1,217 @@
+"""The whole exception tree: each error carries its exit code, a stable code and the next step.
+
+Exit codes follow the table in ``docs/guarantees.md``. An error's text names what it concerns
+(group, topic, partition, cluster alias, member) and its hint says what to do next; both go to
+the terminal as ``error: …`` and ``hint: …`` or, with ``--format json``, as one JSON object.
+Policy lives on the class: ``retriable`` says whether the same call may succeed shortly.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+
+class FailoverError(Exception):
+    """Is the root of every error this package raises on purpose.
+
+    ``code`` is a stable slug that ``failover explain`` knows, ``exit_code`` the process's exit
+    status, ``hint`` the next step for the operator (one line, no trailing full stop needed).
+    """
+
+    code: ClassVar[str] = "unexpected"
+    exit_code: ClassVar[int] = 1
+    retriable: ClassVar[bool] = False
+
+    def __init__(self, message: str, *, hint: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+# -- 2: usage and configuration; nothing was contacted or changed ---------------------------
+
+
+class UsageError(FailoverError):
+    """Says that the command line cannot be carried out as typed."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class ConfigError(UsageError):
+    """Says that a configuration cannot be read or used; names file, line and key if known."""
+
+    code = "config-invalid"
+
+
+class ConfigNotFound(ConfigError):
+    """Says that no configuration was given or found."""
+
+    code = "config-not-found"
+
+
+class UnknownAlias(ConfigError):
+    """Says that a cluster alias is not in the configuration."""
+
+    code = "unknown-alias"
+
+
+class FlowAmbiguous(UsageError):
+    """Says that no flow, or more than one flow, fits; names them."""
+
+    code = "flow-ambiguous"
+
+
+class PlanInvalid(UsageError):
+    """Says that a plan file is missing, malformed, of another version, or was edited."""
+
+    code = "plan-invalid"
+
+
+class PlanNotFound(UsageError):
+    """Says that no saved plan fits."""
+
+    code = "plan-not-found"
+
+
+class RunNotFound(UsageError):
+    """Says that no recorded execution has this id."""
+
+    code = "run-not-found"
+
+
+class GroupNotFound(UsageError):
+    """Says that a group named by hand exists nowhere; offers near names."""
+
+    code = "group-unknown"
+
+
+class NoTerminal(UsageError):
+    """Says that a question would have to be asked but there is no terminal and no ``--yes``."""
+
+    code = "no-terminal"
+
+
+class LabError(FailoverError):
+    """Says that the lab cannot be started, reached or ended."""
+
+    code = "lab"
+
+
+class LabUsageError(LabError, UsageError):
+    """Says that a lab command cannot be carried out as typed or there is no such lab."""
+
+    code = "lab-usage"
+
+
+# -- 3: refused, nothing written ---------------------------------------------------------------
+
+
+class Refused(FailoverError):
+    """Says that a check forbids the action; nothing was written."""
+
+    code = "refused"
+    exit_code = 3
+
+
+class Declined(Refused):
+    """Says that the operator answered no."""
+
+    code = "declined"
+
+
+class SameCluster(Refused):
+    """Says that both aliases lead to one cluster."""
+
+    code = "same-cluster"
+
+
+class SourceActive(Refused):
+    """Says that consumers are active on the source though ``--require-source-inactive`` was given."""
+
+    code = "source-active"
+
+
+# -- 5, 6, 7: plan and outcome -----------------------------------------------------------------
+
+
+class StalePlan(FailoverError):
+    """Says that what a plan relies on changed, that it expired, or that it was used already."""
+
+    code = "plan-stale"
+    exit_code = 5
+
+
+class VerificationFailed(FailoverError):
+    """Says that the target does not hold what was written."""
+
+    code = "verification-failed"
+    exit_code = 6
+
+
+class OutcomeUnknown(FailoverError):
+    """Says that a write was sent, its answer was lost and reading back failed too."""
+
+    code = "outcome-unknown"
+    exit_code = 7
+
+
+# -- 8: a cluster that is needed cannot be used --------------------------------------------------
+
+
+class ClusterError(FailoverError):
+    """Is the root of what goes wrong with one whole cluster; ``alias`` names it."""
+
+    code = "cluster-unavailable"
+    exit_code = 8
+
+    def __init__(self, message: str, *, alias: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.alias = alias
+
+
+class ClusterUnreachable(ClusterError):
+    """Says that no broker of a cluster answered within the longest accepted silence."""
+
+    code = "cluster-unreachable"
+    retriable = True
+
+
+class CredentialsRefused(ClusterError):
+    """Says that a cluster answered and refused the credentials or the TLS handshake."""
+
+    code = "credentials-refused"
+
+
+class NotAuthorized(ClusterError):
+    """Says that the cluster answered but a right is missing that the command cannot do without."""
+
+    code = "not-authorized"
+
+
+class BrokerError(FailoverError):
+    """Is an error a broker answered that no rule of ours classifies.
+
+    ``number`` is Kafka's error code, ``name`` Kafka's own name of it (``NOT_COORDINATOR``).
+    """
+
+    code = "broker-error"
+
+    def __init__(self, message: str, *, number: int, name: str, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.number = number
+        self.name = name
+
+
+# -- 130 / 143 -----------------------------------------------------------------------------------
+
+
+class Interrupted(FailoverError):
+    """Says that a signal ended the command; the journal says where."""
+
+    code = "interrupted"
+    exit_code = 130
+
+    def __init__(self, message: str, *, signal_number: int = 2, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.signal_number = signal_number

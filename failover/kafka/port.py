@@ -1,0 +1,93 @@
+"""The one port between this package and a Kafka cluster's control plane.
+
+``failover.kafka.admin.KafkaCluster`` is the real thing; the tests' fake cluster is the second
+implementation, for states a broker cannot be put into. Every method works on many items at
+once, answers per item (a value or a ``Fault``) and raises only when the cluster as a whole
+cannot be used: ``ClusterUnreachable`` after the longest accepted silence, ``CredentialsRefused``
+as soon as a broker says so. Faults that pass by themselves are retried inside, within the same
+silence; what is returned is final for this call. No method creates a topic or joins a group.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import Protocol
+
+from failover.model.cluster import ClusterFacts, LogRange, TopicInfo
+from failover.model.groups import Commit, GroupInfo, ListedGroup
+from failover.model.names import Fault, TopicPartition
+from failover.model.records import Record, Window, WindowRequest
+
+CommitResults = Mapping[TopicPartition, Fault | None]
+"""Per partition: None when the broker accepted the commit."""
+
+
+class Cluster(Protocol):
+    """Is one Kafka cluster as this package uses it. Calls may come from several threads."""
+
+    @property
+    def alias(self) -> str:
+        """Is the cluster's alias in the configuration."""
+
+    def facts(self) -> ClusterFacts:
+        """Identifies the cluster; the first call decides whether it can be used at all."""
+
+    def topics(self) -> dict[str, TopicInfo]:
+        """Lists every visible topic with its partition count; never creates one."""
+
+    def describe_topics(self, names: Collection[str]) -> dict[str, TopicInfo | Fault]:
+        """Describes topics with ids, leaders and authorized operations; never creates one."""
+
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LogRange | Fault]:
+        """Reads log start and high watermark of each partition."""
+
+    def offsets_at(
+        self, partitions: Collection[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int | None | Fault]:
+        """Finds the first offset whose timestamp (epoch ms) is at or after ``timestamp``; None: none."""
+
+    def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
+        """Lists groups of every type, and the faults of brokers that could not be asked."""
+
+    def describe_groups(self, groups: Collection[str]) -> dict[str, GroupInfo]:
+        """Describes groups of every type; absent ones come back with ``exists`` False."""
+
+    def committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+        """Reads all committed offsets of each group (require_stable false); {} when none."""
+
+    def pending(self, groups: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
+        """Names partitions whose commit an open transaction holds back (require_stable true)."""
+
+    def commit(
+        self,
+        commits: Mapping[str, Mapping[TopicPartition, Commit]],
+        done: Callable[[str, CommitResults | Fault], None],
+    ) -> None:
+        """Commits for each group in one request, many groups at a time.
+
+        ``done`` is called once a group, from the calling thread, in order of completion. A Fault
+        for the whole group with ``number`` < 0 means that the outcome is unknown.
+        """
+
+    def delete_offsets(
+        self, offsets: Mapping[str, Collection[TopicPartition]]
+    ) -> dict[str, dict[TopicPartition, Fault | None] | Fault]:
+        """Deletes committed offsets, group by group."""
+
+    def delete_groups(self, groups: Collection[str]) -> dict[str, Fault | None]:
+        """Deletes groups."""
+
+    def broker_settings(self, names: Collection[str]) -> dict[str, str]:
+        """Reads these settings from one broker; what may not be read is left out."""
+
+    def read(self, partition: TopicPartition) -> Iterator[Sequence[Record]]:
+        """Yields every data record from log start to the end known at the start, in chunks.
+
+        Ends also where the last offset is no data record. Raises ``NotAuthorized`` without READ.
+        """
+
+    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
+        """Reads stretches of many partitions at once."""
+
+    def close(self) -> None:
+        """Ends every connection."""

@@ -1,0 +1,117 @@
+"""One look at both clusters of a flow: everything a plan is decided from."""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+import msgspec
+
+from failover.model.cluster import ClusterStatus, LogRange, TopicInfo
+from failover.model.groups import Commit, GroupInfo
+from failover.model.names import Fault, TopicPartition
+from failover.model.translation import Translation
+
+
+class FlowInfo(msgspec.Struct, frozen=True):
+    """Names the flow. ``reversed``: the settings are those of the opposite flow (failback)."""
+
+    source: str
+    target: str
+    replication_policy: str
+    separator: str
+    reversed: bool = False
+
+
+class SeenCheckpoint(msgspec.Struct, frozen=True):
+    """Is the newest checkpoint (by log order) of a group and target partition.
+
+    ``timestamp``: the record's, epoch milliseconds. ``earlier_upstream``: the upstream of the
+    checkpoint before it when that was higher (the group was rewound on the source), else None.
+    """
+
+    upstream: int
+    downstream: int
+    timestamp: int
+    metadata: bytes = b""
+    earlier_upstream: int | None = None
+
+
+class ClusterView(msgspec.Struct, frozen=True):
+    """Is what one cluster answered; mappings are empty for what was not asked or not answered.
+
+    ``topics``: by name. ``logs``: per partition. ``groups``: by name, only groups of interest.
+    ``commits``: group → partition → commit. ``pending``: group → partitions where an open
+    transaction holds newer offsets. ``group_faults``: groups whose offsets could not be read.
+    ``log_faults``: partitions whose ends could not be read. ``settings``: broker settings by
+    Kafka's name. ``complete``: no broker or coordinator failed to answer in any listing.
+    """
+
+    status: ClusterStatus
+    topics: dict[str, TopicInfo] = {}
+    logs: dict[TopicPartition, LogRange] = {}
+    groups: dict[str, GroupInfo] = {}
+    commits: dict[str, dict[TopicPartition, Commit]] = {}
+    pending: dict[str, tuple[TopicPartition, ...]] = {}
+    group_faults: dict[str, Fault] = {}
+    log_faults: dict[TopicPartition, Fault] = {}
+    settings: dict[str, str] = {}
+    complete: bool = True
+
+
+class NotPlanned(msgspec.Struct, frozen=True):
+    """Is a group left out of the plan. ``why``: excluded, share, streams, no-mirrored-topic or
+    newer-than-checkpoints."""
+
+    group: str
+    why: str
+    topics: tuple[str, ...] = ()
+
+
+class InternalTopicReading(msgspec.Struct, frozen=True):
+    """Says how reading one of MM2's internal topics went.
+
+    ``cluster``: the alias it is on. ``exists``: False when it is not there. ``records``: read;
+    ``unreadable``: skipped because they could not be decoded, ``first_unreadable`` says where and
+    why. ``newest``: timestamp of its newest record, epoch milliseconds, None when empty.
+    ``fault``: it could not be read (no right, no answer).
+    """
+
+    topic: str
+    cluster: str
+    exists: bool
+    records: int = 0
+    unreadable: int = 0
+    first_unreadable: str = ""
+    newest: int | None = None
+    fault: Fault | None = None
+
+
+class Snapshot(msgspec.Struct, frozen=True):
+    """Is one look at both clusters, taken at ``taken``.
+
+    ``mirrored``: target topic → source topic, for every topic the flow mirrors or mirrored.
+    ``groups``: the groups to plan, in name order. ``checkpoints`` and ``translations``: group →
+    TARGET partition → value. ``foreign_owners``: target topic → aliases of other flows' sources
+    that mirror into it too. ``local_topics``: group → topics by their plain name that its
+    producers write on the source and that would be local on the target.
+    ``group_offsets_synced``: the flow's configuration has ``sync.group.offsets.enabled``.
+    ``commit_samples``: group → partition → offset on the target in an earlier look, and
+    ``sampled`` when that was.
+    """
+
+    taken: datetime
+    flow: FlowInfo
+    source: ClusterView
+    target: ClusterView
+    mirrored: dict[str, str]
+    groups: tuple[str, ...]
+    checkpoints: dict[str, dict[TopicPartition, SeenCheckpoint]] = {}
+    translations: dict[str, dict[TopicPartition, Translation]] = {}
+    mm2_answers: dict[str, dict[TopicPartition, int]] = {}
+    not_planned: tuple[NotPlanned, ...] = ()
+    foreign_owners: dict[str, tuple[str, ...]] = {}
+    readings: tuple[InternalTopicReading, ...] = ()
+    last_heartbeat: int | None = None
+    group_offsets_synced: bool = False
+    commit_samples: dict[str, dict[TopicPartition, int]] = {}
+    sampled: datetime | None = None
