@@ -1,0 +1,32 @@
+"""Gives every test its tier and Hypothesis one set of rules."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import hypothesis
+import pytest
+
+# A property is judged by its answer; how long one example takes says more about the machine.
+hypothesis.settings.register_profile("failover", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile("random", deadline=None, print_blob=True)  # --hypothesis-profile=random
+hypothesis.settings.load_profile("failover")
+
+TIERS = ("quick", "system", "bench", "chaos")
+TIER_OF_FOLDER = {"unit": "quick", "formats": "quick", "cli": "quick"}
+    "unit": "quick",
+    "formats": "quick",
+    "cli": "quick",
+    "system": "system",
+    "bench": "bench",
+    "chaos": "chaos",
+}
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Marks each test with its folder's tier unless it names one itself."""
+    root = Path(__file__).parent
+    for item in items:
+        if not any(item.get_closest_marker(tier) for tier in TIERS):
+            folder = item.path.relative_to(root).parts[0]
+            item.add_marker(TIER_OF_FOLDER.get(folder, folder))
