@@ -14,13 +14,6 @@ hypothesis.settings.load_profile("failover")
 
 TIERS = ("quick", "system", "bench", "chaos")
 TIER_OF_FOLDER = {"unit": "quick", "formats": "quick", "cli": "quick"}
-    "unit": "quick",
-    "formats": "quick",
-    "cli": "quick",
-    "system": "system",
-    "bench": "bench",
-    "chaos": "chaos",
-}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
