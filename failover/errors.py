@@ -104,6 +104,12 @@ class LabUsageError(LabError, UsageError):
     code = "lab-usage"
 
 
+class StateError(FailoverError):
+    """Says that the state folder, a plan or a journal in it cannot be read or written."""
+
+    code = "state-folder"
+
+
 # -- 3: refused, nothing written ---------------------------------------------------------------
 
 

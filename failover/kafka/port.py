@@ -43,7 +43,7 @@ class Cluster(Protocol):
 
     def offsets_at(
         self, partitions: Collection[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int | None | Fault]:
+    ) -> dict[TopicPartition, int | Fault | None]:
         """Finds the first offset whose timestamp (epoch ms) is at or after ``timestamp``; None: none."""
 
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:

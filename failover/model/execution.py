@@ -11,7 +11,13 @@ from failover.model.groups import Member
 
 
 class Status(StrEnum):
-    """Is what became of one partition. ``unchanged``: it already stood at the planned value."""
+    """Is what became of one partition.
+
+    ``unchanged``: it already stood at the planned value. ``failed``: sent, and the target holds
+    something else. ``unknown``: sent, and neither answer nor reading back told the outcome.
+    ``skipped``: the plan leaves it alone, or (reason ``not-reached``) the execution ended before
+    it came to this group.
+    """
 
     COMMITTED = "committed"
     UNCHANGED = "unchanged"
@@ -58,7 +64,11 @@ class ExecutedPartition(msgspec.Struct, frozen=True):
 
 
 class ExecutedGroup(msgspec.Struct, frozen=True):
-    """Is one group's story. ``existed``: the target knew it before; ``reasons``: codes."""
+    """Is one group's story. ``existed``: the target knew it before; ``reasons``: codes.
+
+    ``message``: why nothing was written for it, for people; ``stale``: because the plan no
+    longer holds for this group.
+    """
 
     group: str
     existed: bool
@@ -66,6 +76,8 @@ class ExecutedGroup(msgspec.Struct, frozen=True):
     members: tuple[Member, ...]
     reasons: tuple[str, ...]
     partitions: tuple[ExecutedPartition, ...]
+    message: str = ""
+    stale: bool = False
     finished: datetime | None = None
 
 

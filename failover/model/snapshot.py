@@ -59,8 +59,10 @@ class ClusterView(msgspec.Struct, frozen=True):
 
 
 class NotPlanned(msgspec.Struct, frozen=True):
-    """Is a group left out of the plan. ``why``: excluded, share, streams, no-mirrored-topic or
-    newer-than-checkpoints."""
+    """Is a group left out of the plan.
+
+    ``why``: excluded, share, streams, no-mirrored-topic or newer-than-checkpoints.
+    """
 
     group: str
     why: str

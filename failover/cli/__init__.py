@@ -1,0 +1,20 @@
+"""The command line: one file a command, thin; everything that decides stands in lower layers.
+
+Importing this package loads click and nothing else of weight: the table below lists every
+command with its help line, and a command's module is imported when it is called.
+"""
+
+from failover.cli.entry import main
+
+__all__ = ["COMMANDS", "main"]
+
+COMMANDS: dict[str, tuple[str, str]] = {
+    "demo": ("failover.cli.demo", "The whole story on this machine in under two minutes."),
+    "lab": ("failover.cli.lab", "Two real Kafka clusters on loopback to try things on."),
+    "config": ("failover.cli.config", "What the configuration says and where each value comes from."),
+    "plan": ("failover.cli.plan", "Dry run: what execute would commit, and what it costs."),
+    "execute": ("failover.cli.execute", "Commit a plan's offsets to the target."),
+    "history": ("failover.cli.history", "Past executions on record."),
+    "show": ("failover.cli.show", "One execution or plan in full."),
+    "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
+}

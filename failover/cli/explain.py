@@ -1,0 +1,3 @@
+"""`failover explain CODE`."""
+
+from __future__ import annotations

@@ -1,0 +1,239 @@
+"""What every command shares: the global options, where results and talk go, and questions.
+
+stdout carries the result and nothing else; progress, logs and prompts go to stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from failover.cli.params import DURATION
+from failover.errors import Declined, NoTerminal
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Settings:
+    """Holds what the global options said and what was printed; one a process, in ``ctx.obj``."""
+
+    def __init__(self) -> None:
+        self.config: tuple[str, ...] = ()
+        self.overrides: tuple[str, ...] = ()
+        self.source: str | None = None
+        self.target: str | None = None
+        self.source_down = False
+        self.state_dir: str | None = None
+        self.timeout: float | None = None
+        self.verbosity = 0
+        self.quiet = False
+        self.log_format = "text"
+        self.color = True
+        self.format = "table"
+        self.emitted = False
+
+    def source_timeout(self) -> float:
+        """Is the longest silence accepted from the source, in seconds."""
+        return 10.0 if self.timeout is None else self.timeout
+
+    def target_timeout(self) -> float:
+        """Is the longest silence accepted from the target, in seconds."""
+        return 30.0 if self.timeout is None else self.timeout
+
+    def say(self, text: str) -> None:
+        """Tells the operator something on stderr, unless -q."""
+        if not self.quiet:
+            print(text, file=sys.stderr, flush=True)
+
+    def emit(self, text: str) -> None:
+        """Prints a result on stdout."""
+        self.emitted = True
+        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+        sys.stdout.flush()
+
+    def emit_value(self, value: object, renderers: Mapping[str, Callable[[], str]]) -> None:
+        """Prints a value in the asked format: by its renderer, else as JSON or YAML."""
+        if self.format in renderers:
+            self.emit(renderers[self.format]())
+            return
+        from failover.report.encode import to_json, to_yaml
+
+        self.emit(to_yaml(value) if self.format == "yaml" else to_json(value))
+
+
+def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
+    def callback(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
+        # An option that was not typed here must not undo what was typed before the command.
+        if ctx.get_parameter_source(param.name or "") is not click.core.ParameterSource.DEFAULT:
+            settings = ctx.ensure_object(Settings)
+            setattr(settings, name, value)
+        return value
+
+    return callback
+
+
+def _add_verbosity(ctx: click.Context, param: click.Parameter, value: int) -> int:
+    ctx.ensure_object(Settings).verbosity += value
+    return value
+
+
+def _no_color(ctx: click.Context, param: click.Parameter, value: bool) -> bool:
+    if value:
+        ctx.ensure_object(Settings).color = False
+    return value
+
+
+def _version(ctx: click.Context, param: click.Parameter, value: bool) -> None:
+    if value:
+        from failover._version import __version__
+
+        click.echo(f"failover {__version__}")
+        ctx.exit()
+
+
+def _global_options() -> list[click.Option]:
+    return [
+        click.Option(
+            ["--config", "config"],
+            multiple=True,
+            metavar="FILE",
+            callback=_keep("config"),
+            help="mm2.properties (default: $FAILOVER_CONFIG, then ./mm2.properties).",
+        ),
+        click.Option(
+            ["--set", "overrides"],
+            multiple=True,
+            metavar="KEY=VALUE",
+            callback=_keep("overrides"),
+            help="Override one setting of the configuration.",
+        ),
+        click.Option(["--source"], metavar="ALIAS", callback=_keep("source"), help="Source cluster of the flow."),
+        click.Option(["--target"], metavar="ALIAS", callback=_keep("target"), help="Target cluster of the flow."),
+        click.Option(
+            ["--source-down"], is_flag=True, callback=_keep("source_down"), help="Do not contact the source at all."
+        ),
+        click.Option(
+            ["--state-dir"], metavar="DIR", callback=_keep("state_dir"), help="Where plans and journals are kept."
+        ),
+        click.Option(
+            ["--timeout"],
+            type=DURATION,
+            metavar="D",
+            callback=_keep("timeout"),
+            help="Longest silence accepted from a cluster (default 10s source, 30s target).",
+        ),
+        click.Option(
+            ["-v", "--verbose", "verbosity"],
+            count=True,
+            callback=_add_verbosity,
+            help="Say more; -vv also logs and tracebacks.",
+        ),
+        click.Option(["-q", "--quiet"], is_flag=True, callback=_keep("quiet"), help="Say less on stderr."),
+        click.Option(
+            ["--log-format"],
+            type=click.Choice(["text", "json"]),
+            callback=_keep("log_format"),
+            help="Form of log lines on stderr.",
+        ),
+        click.Option(["--no-color"], is_flag=True, callback=_no_color, help="No colours."),
+        click.Option(["--version"], is_flag=True, is_eager=True, callback=_version, help="Print the version and exit."),
+    ]
+
+
+class _WithGlobals:
+    """Adds the global options to a command, so that they stand before or after its name."""
+
+    params: list[click.Parameter]
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        own = {name for param in self.params for name in param.opts}
+        for option in _global_options():
+            if not own.intersection(option.opts):
+                option.expose_value = False
+                self.params.append(option)
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        shared = {option.name for option in _global_options()}
+        rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
+        for param in self.params:
+            record = param.get_help_record(ctx)
+            if record is not None:
+                rows[param.name in shared and not param.expose_value].append(record)
+        help_option = self.get_help_option(ctx)  # type: ignore[attr-defined]
+        if help_option is not None and (record := help_option.get_help_record(ctx)) is not None:
+            rows[True].append(record)
+        for title, key in (("Options", False), ("Global options", True)):
+            if rows[key]:
+                with formatter.section(title):
+                    formatter.write_dl(rows[key])
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
+
+
+class Command(_WithGlobals, click.Command):
+    """Is a command with the global options."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Sets up logging by the global options, then runs the command."""
+        from failover.cli.logs import set_up
+
+        settings = ctx.ensure_object(Settings)
+        set_up(settings.verbosity, settings.quiet, settings.log_format)
+        return super().invoke(ctx)
+
+
+class Group(_WithGlobals, click.Group):
+    """Is a group of commands with the global options."""
+
+    command_class = Command
+    group_class = type
+
+
+pass_settings = click.make_pass_decorator(Settings, ensure=True)
+
+
+def _keep_format(ctx: click.Context, param: click.Parameter, value: str) -> str:
+    ctx.ensure_object(Settings).format = value
+    return value
+
+
+def format_option(*formats: str) -> Callable[[F], F]:
+    """Adds ``--format`` with these choices, the first being the default; it concerns stdout only."""
+    return click.option(
+        "--format",
+        "format_",
+        type=click.Choice(formats),
+        default=formats[0],
+        show_default=True,
+        expose_value=False,
+        callback=_keep_format,
+        help="Form of the result on stdout.",
+    )
+
+
+def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
+    """Asks until the operator types ``expected``; an empty or other answer declines.
+
+    Raises ``NoTerminal`` (exit 2) when nobody can be asked, ``Declined`` (exit 3) on another answer.
+    """
+    if assume_yes:
+        return
+    if not sys.stdin.isatty():
+        raise NoTerminal(
+            "a confirmation is needed and there is no terminal", hint="add --yes to go ahead without asking"
+        )
+    print(question, file=sys.stderr)
+    print(f"Type {expected} to go ahead, anything else to stop: ", end="", file=sys.stderr, flush=True)
+    answer = sys.stdin.readline().strip()
+    if answer != expected:
+        raise Declined("declined: nothing was written", hint="the plan stays valid until it expires")
+
+
+def read_file_argument(path: str) -> Path:
+    """Turns a typed path into a Path with ``~`` expanded."""
+    return Path(path).expanduser()
