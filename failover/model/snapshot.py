@@ -98,7 +98,9 @@ class Snapshot(msgspec.Struct, frozen=True):
     producers write on the source and that would be local on the target.
     ``group_offsets_synced``: the flow's configuration has ``sync.group.offsets.enabled``.
     ``commit_samples``: group → partition → offset on the target in an earlier look, and
-    ``sampled`` when that was.
+    ``sampled`` when that was. ``newest_syncs``: target partition → (upstream, downstream) of the
+    newest offset sync, {} when the syncs could not be read. ``last_source_ends``: source partition
+    → log end as last known, at ``last_source_seen``, for when the source does not answer now.
     """
 
     taken: datetime
@@ -117,3 +119,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     group_offsets_synced: bool = False
     commit_samples: dict[str, dict[TopicPartition, int]] = {}
     sampled: datetime | None = None
+    newest_syncs: dict[TopicPartition, tuple[int, int]] = {}
+    last_source_ends: dict[TopicPartition, int] = {}
+    last_source_seen: datetime | None = None
