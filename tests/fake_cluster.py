@@ -1,0 +1,311 @@
+"""A Kafka cluster in memory: the second implementation of ``failover.kafka.port.Cluster``.
+
+It puts a cluster into states a broker cannot be put into on purpose: a describe that times out
+for one group, a commit that is accepted and not stored, an answer that is lost after the write.
+It follows the brokers' own rules where the package relies on them: a commit for a group with
+members answers UNKNOWN_MEMBER_ID on every partition, one for an unknown partition answers
+UNKNOWN_TOPIC_OR_PARTITION for that one alone, a commit for an unknown group creates it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from failover.errors import ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.kafka.port import CommitResults
+from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
+from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
+from failover.model.names import Fault, TopicPartition
+from failover.model.records import Record, Window, WindowRequest
+
+ALL_OPERATIONS = frozenset({"READ", "WRITE", "DESCRIBE", "DELETE", "ALTER", "CREATE", "DESCRIBE_CONFIGS"})
+UNKNOWN_TOPIC_OR_PARTITION = Fault(3, "UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition.")
+UNKNOWN_MEMBER_ID = Fault(25, "UNKNOWN_MEMBER_ID", "The coordinator is not aware of this member.")
+GROUP_ID_NOT_FOUND = Fault(69, "GROUP_ID_NOT_FOUND", "The group id does not exist.")
+NON_EMPTY_GROUP = Fault(68, "NON_EMPTY_GROUP", "The group is not empty.")
+SUBSCRIBED = Fault(86, "GROUP_SUBSCRIBED_TO_TOPIC", "The group is subscribed to the topic.")
+TIMED_OUT = Fault(-185, "_TIMED_OUT", "no answer within the accepted silence", retriable=True)
+
+
+@dataclass
+class _Group:
+    type: GroupType = GroupType.CLASSIC
+    state: str = "Empty"
+    members: tuple[Member, ...] = ()
+    protocol_type: str = "consumer"
+    operations: frozenset[str] | None = ALL_OPERATIONS
+    commits: dict[TopicPartition, Commit] = field(default_factory=dict)
+
+
+class FakeCluster:
+    """Is one cluster in memory; tests fill it by its builder methods and read ``calls`` afterwards.
+
+    ``faults`` maps (method name, item) to the Fault that the method answers for the item, where
+    an item is a group, a topic or a partition; a list of Faults is used up one a call.
+    ``before`` maps a method name to a function called with the method's arguments first.
+    """
+
+    def __init__(self, alias: str, *, cluster_id: str | None = None, brokers: int = 1) -> None:
+        self._alias = alias
+        self.cluster_id = cluster_id if cluster_id is not None else f"id-of-{alias}"
+        self.brokers = tuple(Broker(n + 1, "127.0.0.1", 9092 + n) for n in range(brokers))
+        self.unreachable: tuple[Broker, ...] = ()
+        self.operations: frozenset[str] | None = ALL_OPERATIONS
+        self.settings: dict[str, str] = {"offsets.retention.minutes": "10080", "min.insync.replicas": "1"}
+        self.infos: dict[str, TopicInfo] = {}
+        self.logs: dict[TopicPartition, LogRange] = {}
+        self.log: dict[TopicPartition, list[Record]] = {}
+        self.groups: dict[str, _Group] = {}
+        self.held_back: dict[str, tuple[TopicPartition, ...]] = {}
+        self.faults: dict[tuple[str, object], Fault | list[Fault]] = {}
+        self.listing_faults: tuple[Fault, ...] = ()
+        self.before: dict[str, Callable[..., None]] = {}
+        self.no_read: set[str] = set()
+        self.forgetful: set[str] = set()
+        self.lost_answers: set[str] = set()
+        self.down: str | None = None
+        self.denied: str | None = None
+        self.calls: list[tuple[str, int]] = []
+        self.closed = False
+
+    # -- building ------------------------------------------------------------------------------
+
+    def topic(
+        self,
+        name: str,
+        partitions: int = 1,
+        *,
+        start: int = 0,
+        end: int = 0,
+        topic_id: str | None = None,
+        operations: frozenset[str] | None = ALL_OPERATIONS,
+    ) -> FakeCluster:
+        """Adds a topic whose every partition holds the offsets [start, end)."""
+        self.infos[name] = TopicInfo(
+            name=name,
+            partitions=partitions,
+            topic_id=topic_id if topic_id is not None else f"{self._alias}/{name}",
+            replication_factor=1,
+            internal=name.startswith("__"),
+            operations=operations,
+        )
+        for number in range(partitions):
+            self.logs[TopicPartition(name, number)] = LogRange(start, end)
+        return self
+
+    def append(
+        self, name: str, key: bytes | None, value: bytes | None, *, timestamp: int = 0, partition: int = 0
+    ) -> FakeCluster:
+        """Appends one record, creating the topic when it is not there."""
+        if name not in self.infos:
+            self.topic(name)
+        tp = TopicPartition(name, partition)
+        end = self.logs[tp].end
+        self.log.setdefault(tp, []).append(Record(end, timestamp, key, value))
+        self.logs[tp] = LogRange(self.logs[tp].start, end + 1)
+        return self
+
+    def group(
+        self,
+        name: str,
+        commits: Mapping[TopicPartition, int | Commit] | None = None,
+        *,
+        type: GroupType = GroupType.CLASSIC,  # noqa: A002 - the port's own word
+        state: str = "Empty",
+        members: tuple[Member, ...] = (),
+        protocol_type: str = "consumer",
+        operations: frozenset[str] | None = ALL_OPERATIONS,
+    ) -> FakeCluster:
+        """Adds a group with what it has committed."""
+        kept = {tp: c if isinstance(c, Commit) else Commit(c) for tp, c in (commits or {}).items()}
+        self.groups[name] = _Group(type, state, members, protocol_type, operations, kept)
+        return self
+
+    # -- the port ------------------------------------------------------------------------------
+
+    @property
+    def alias(self) -> str:
+        return self._alias
+
+    def facts(self) -> ClusterFacts:
+        self._enter("facts")
+        return ClusterFacts(self.cluster_id, 1, self.brokers, self.unreachable, self.operations)
+
+    def topics(self) -> dict[str, TopicInfo]:
+        self._enter("topics")
+        return dict(self.infos)
+
+    def describe_topics(self, names: Collection[str]) -> dict[str, TopicInfo | Fault]:
+        self._enter("describe_topics", names)
+        answers: dict[str, TopicInfo | Fault] = {}
+        for name in names:
+            answers[name] = self._fault("describe_topics", name) or self.infos.get(name) or UNKNOWN_TOPIC_OR_PARTITION
+        return answers
+
+    def log_ranges(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LogRange | Fault]:
+        self._enter("log_ranges", partitions)
+        answers: dict[TopicPartition, LogRange | Fault] = {}
+        for tp in partitions:
+            answers[tp] = self._fault("log_ranges", tp) or self.logs.get(tp) or UNKNOWN_TOPIC_OR_PARTITION
+        return answers
+
+    def offsets_at(
+        self, partitions: Collection[TopicPartition], timestamp: int
+    ) -> dict[TopicPartition, int | Fault | None]:
+        self._enter("offsets_at", partitions, timestamp)
+        found: dict[TopicPartition, int | Fault | None] = {}
+        for tp in partitions:
+            fault = self._fault("offsets_at", tp)
+            if fault is None and tp not in self.logs:
+                fault = UNKNOWN_TOPIC_OR_PARTITION
+            found[tp] = fault or next((r.offset for r in self.log.get(tp, ()) if r.timestamp >= timestamp), None)
+        return found
+
+    def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
+        self._enter("list_groups")
+        listed = {n: ListedGroup(n, g.type, g.state, g.protocol_type) for n, g in self.groups.items()}
+        return listed, self.listing_faults
+
+    def describe_groups(self, groups: Collection[str]) -> dict[str, GroupInfo]:
+        self._enter("describe_groups", groups)
+        described = {}
+        for name in groups:
+            fault = self._fault("describe_groups", name)
+            known = self.groups.get(name)
+            if fault is not None:
+                described[name] = GroupInfo(
+                    name, exists=known is not None, type=GroupType.UNKNOWN, state="Unknown", fault=fault
+                )
+            elif known is None:
+                described[name] = GroupInfo(name, exists=False, type=GroupType.UNKNOWN, state="Dead")
+            else:
+                described[name] = GroupInfo(
+                    name=name,
+                    exists=True,
+                    type=known.type,
+                    state=known.state,
+                    members=known.members,
+                    simple=known.protocol_type == "",
+                    operations=known.operations,
+                )
+        return described
+
+    def committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+        self._enter("committed", groups)
+        return {
+            n: self._fault("committed", n) or dict(self.groups[n].commits if n in self.groups else {}) for n in groups
+        }
+
+    def pending(self, groups: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
+        self._enter("pending", groups)
+        return {n: self.held_back[n] for n in groups if n in self.held_back}
+
+    def commit(
+        self,
+        commits: Mapping[str, Mapping[TopicPartition, Commit]],
+        done: Callable[[str, CommitResults | Fault], None],
+    ) -> None:
+        self._enter("commit", commits)
+        for name, offsets in commits.items():
+            done(name, self._commit_one(name, offsets))
+
+    def delete_offsets(
+        self, offsets: Mapping[str, Collection[TopicPartition]]
+    ) -> dict[str, dict[TopicPartition, Fault | None] | Fault]:
+        self._enter("delete_offsets", offsets)
+        answers: dict[str, dict[TopicPartition, Fault | None] | Fault] = {}
+        for name, partitions in offsets.items():
+            fault = self._fault("delete_offsets", name)
+            known = self.groups.get(name)
+            if fault is not None or known is None:
+                answers[name] = fault or GROUP_ID_NOT_FOUND
+            elif known.members:
+                answers[name] = dict.fromkeys(partitions, SUBSCRIBED)
+            else:
+                for tp in partitions:
+                    known.commits.pop(tp, None)
+                answers[name] = dict.fromkeys(partitions)
+        return answers
+
+    def delete_groups(self, groups: Collection[str]) -> dict[str, Fault | None]:
+        self._enter("delete_groups", groups)
+        answers: dict[str, Fault | None] = {}
+        for name in groups:
+            fault = self._fault("delete_groups", name)
+            if fault is None and name not in self.groups:
+                fault = GROUP_ID_NOT_FOUND
+            if fault is None and self.groups[name].members:
+                fault = NON_EMPTY_GROUP
+            if fault is None:
+                del self.groups[name]
+            answers[name] = fault
+        return answers
+
+    def broker_settings(self, names: Collection[str]) -> dict[str, str]:
+        self._enter("broker_settings", names)
+        return {n: self.settings[n] for n in names if n in self.settings}
+
+    def read(self, partition: TopicPartition) -> Iterator[Sequence[Record]]:
+        self._enter("read", partition)
+        if partition.topic in self.no_read:
+            message = f"no READ on topic {partition.topic} of cluster {self._alias}"
+            raise NotAuthorized(message, alias=self._alias, hint=f"grant READ on topic {partition.topic}")
+        records = self.log.get(partition, [])
+        for at in range(0, len(records), 500):
+            yield records[at : at + 500]
+
+    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
+        self._enter("windows", requests)
+        answers = {}
+        for request in requests:
+            log = self.logs.get(request.tp)
+            if log is None:
+                answers[request] = Window((), request.start, 0, 0, fault=UNKNOWN_TOPIC_OR_PARTITION)
+                continue
+            records = tuple(r for r in self.log.get(request.tp, ()) if request.start <= r.offset < request.stop)
+            answers[request] = Window(records, min(request.stop, log.end), log.start, log.end)
+        return answers
+
+    def close(self) -> None:
+        self.closed = True
+
+    # -- inside --------------------------------------------------------------------------------
+
+    def _enter(self, method: str, *arguments: object) -> None:
+        hook = self.before.get(method)
+        if hook is not None:
+            hook(*arguments)
+        first = arguments[0] if arguments else None
+        self.calls.append((method, len(first) if isinstance(first, Collection) else 1))
+        if self.down is not None:
+            raise ClusterUnreachable(self.down, alias=self._alias, hint="check the brokers")
+        if self.denied is not None:
+            raise CredentialsRefused(self.denied, alias=self._alias, hint="check the credentials")
+
+    def _fault(self, method: str, item: object) -> Fault | None:
+        planned = self.faults.get((method, item))
+        if isinstance(planned, list):
+            return planned.pop(0) if planned else None
+        return planned
+
+    def _commit_one(self, name: str, offsets: Mapping[TopicPartition, Commit]) -> CommitResults | Fault:
+        fault = self._fault("commit", name)
+        if fault is not None:
+            return fault
+        known = self.groups.get(name)
+        if known is not None and (known.members or known.state not in ("Empty", "Dead")):
+            return dict.fromkeys(offsets, UNKNOWN_MEMBER_ID)
+        if known is None:
+            known = self.groups[name] = _Group(protocol_type="")
+        results: dict[TopicPartition, Fault | None] = {}
+        for tp, commit in offsets.items():
+            fault = self._fault("commit", (name, tp))
+            if fault is None and tp not in self.logs:
+                fault = UNKNOWN_TOPIC_OR_PARTITION
+            if fault is None and name not in self.forgetful:
+                known.commits[tp] = msgspec.structs.replace(commit)
+            results[tp] = fault
+        return TIMED_OUT if name in self.lost_answers else results
