@@ -59,9 +59,9 @@ clean:
 
 # A stamp a step: a second run installs nothing until pyproject.toml changes.
 $(VENV)/.python:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || \
 	  { echo "error: $(PYTHON) is not Python 3.11 or newer; name one: make PYTHON=python3.13 …" >&2; exit 1; }
-	@$(PYTHON) -c 'import venv, ensurepip' || \
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || \
 	  { echo "error: $(PYTHON) cannot make virtual environments; on Debian: apt-get install python3-venv" >&2; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@

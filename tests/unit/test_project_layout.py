@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import configparser
 import os
 import re
+import sys
 import tomllib
 from collections.abc import Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
 
 import pytest
@@ -134,3 +137,39 @@ def test_make_and_ci_are_ready_to_run() -> None:
     assert os.access(ROOT / ".ci/run", os.X_OK)
     targets = set(re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE))
     assert {"demo", "test", "lint", "format", "bench", "chaos", "docs", "clean", "quick", "system"} <= targets
+
+
+def third_party_imports(folder: str) -> dict[str, str]:
+    """Top-level names imported anywhere below a folder, each with one file that imports it."""
+    found: dict[str, str] = {}
+    for path in sorted((ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            names: list[str] = []
+            if isinstance(node, ast.Import):
+                names = [alias.name for alias in node.names]
+            elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names = [node.module]
+            for name in names:
+                found.setdefault(name.split(".")[0], path.relative_to(ROOT).as_posix())
+    own = {*sys.stdlib_module_names, "failover", "tests"}
+    return {name: where for name, where in found.items() if name not in own}
+
+
+def declared(*extras: str) -> set[str]:
+    project = pyproject()["project"]
+    optional = project["optional-dependencies"]
+    assert isinstance(optional, dict)
+    assert isinstance(project["dependencies"], list)
+    named = [*project["dependencies"], *(requirement for extra in extras for requirement in optional[extra])]
+    return {re.split(r"[\[>]", requirement)[0].lower() for requirement in named}
+
+
+@pytest.mark.parametrize(("folder", "extras"), [("failover", ("lab",)), ("tests", ("lab", "test"))])
+def test_every_import_is_of_a_declared_dependency(folder: str, extras: tuple[str, ...]) -> None:
+    distributions = packages_distributions()
+    missing = {
+        name: where
+        for name, where in third_party_imports(folder).items()
+        if not declared(*extras).intersection(distribution.lower() for distribution in distributions.get(name, [name]))
+    }
+    assert missing == {}
