@@ -10,8 +10,8 @@ MASK: Final = "********"
 # Kafka types these settings PASSWORD; the loose words cover providers' and plug-ins' own settings.
 # "token.endpoint.url" and "key.converter" are no secrets, "ssl.keystore.key" is one.
 _SECRET_KEY: Final = re.compile(
-    r"(password|passwd|passphrase|secret|credential(?!s\.(provider|client\.id))|jaas\.config$|keystore\.key$"
-    r"|private[.\-_]?key|api[.\-_]?key|access[.\-_]?key|user\.info$|token$|assertion\.(private|file))",
+    r"password|passwd|passphrase|secret|jaas\.config$|keystore\.key$|user\.info$|token$"
+    r"|(private|api|access)[._-]?key",
     re.IGNORECASE,
 )
 

@@ -1,0 +1,103 @@
+"""Reads Java ``.properties`` files as java.util.Properties does, and remembers the line of each entry."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Iterable
+from pathlib import Path
+
+import msgspec
+
+from failover.config.settings import Note, Origin
+from failover.errors import ConfigError, ConfigNotFound
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """Is one key and value of a file, escapes resolved; ``line`` is where its key begins, counted from 1."""
+
+    key: str
+    value: str
+    line: int
+
+
+class PropertiesDocument(msgspec.Struct, frozen=True):
+    """Is a parsed file: every entry in its order, doubles included (the last one counts, as in Java)."""
+
+    path: str
+    entries: tuple[Entry, ...]
+    notes: tuple[Note, ...] = ()
+
+    def lines(self, key: str) -> tuple[int, ...]:
+        """Gives every line on which a key is set."""
+        return tuple(entry.line for entry in self.entries if entry.key == key)
+
+    def effective(self) -> dict[str, Entry]:
+        """Gives the entry that counts for each key."""
+        return {entry.key: entry for entry in self.entries}
+
+
+def read_properties(path: str | Path) -> PropertiesDocument:
+    """Reads a file as MM2 does (Kafka: Utils.loadProps, ISO-8859-1 with Unicode escapes).
+
+    Raises ConfigNotFound if there is no such file, ConfigError if it cannot be read or parsed.
+    """
+    try:
+        data = Path(path).read_bytes()
+    except FileNotFoundError:
+        raise ConfigNotFound(
+            f"{path}: no such file", hint="give the path of your mm2.properties with --config"
+        ) from None
+    except OSError as error:
+        reason = error.strerror or type(error).__name__
+        raise ConfigError(f"{path}: cannot be read: {reason}", hint="check the path and its permissions") from None
+    return parse_properties(data, str(path))
+
+
+def parse_properties(data: bytes, path: str) -> PropertiesDocument:
+    """Parses the bytes of a file called ``path``; raises ConfigError with the line."""
+    import javaproperties
+
+    start = Origin("file", file=path, line=1)
+    notes: list[Note] = []
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
+        raise ConfigError(
+            f"{path}: is UTF-16 text, which Java cannot read either", hint="save it as ISO-8859-1 or ASCII"
+        )
+    if data.startswith(codecs.BOM_UTF8):
+        data = data.removeprefix(codecs.BOM_UTF8)
+        message = "the file begins with a byte order mark: MM2 takes it for part of the first line and misses that key"
+        notes.append(Note("encoding", "", message, start))
+    if b"\r\n" in data:
+        notes.append(Note("encoding", "", "lines end in CR LF, which Java reads like LF", start))
+    if b"\0" in data:
+        raise ConfigError(f"{path}: is a binary file", hint="give the path of your mm2.properties with --config")
+
+    entries: list[Entry] = []
+    line = 1
+    try:
+        for element in javaproperties.parse(data):
+            if isinstance(element, javaproperties.KeyValue):
+                entries.append(Entry(element.key, element.value, line))
+            line += _count_lines(element.source)
+    except javaproperties.InvalidUEscapeError:
+        raise ConfigError(
+            f"{path}:{line}: a \\u escape is not followed by four hexadecimal digits",
+            hint="in a properties file a backslash is written twice: \\\\",
+        ) from None
+    notes.extend(_duplicates(path, entries))
+    return PropertiesDocument(path, tuple(entries), tuple(notes))
+
+
+def _count_lines(source: str) -> int:
+    return source.replace("\r\n", "\n").replace("\r", "\n").count("\n")
+
+
+def _duplicates(path: str, entries: Iterable[Entry]) -> Iterable[Note]:
+    lines: dict[str, list[int]] = {}
+    for entry in entries:
+        lines.setdefault(entry.key, []).append(entry.line)
+    for key, places in lines.items():
+        if len(places) > 1:
+            *earlier, last = places
+            message = f"{key} is set again; line {', '.join(map(str, earlier))} has no effect"
+            yield Note("duplicate", key, message, Origin("file", key, path, last))
