@@ -40,14 +40,19 @@ def find_config(paths: Sequence[str] = (), environ: Mapping[str, str] | None = N
 
 
 def load_config(
-    paths: Sequence[str] = (), overrides: Sequence[str] = (), *, environ: Mapping[str, str] | None = None
+    paths: str | Path | Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
 ) -> Config:
     """Loads the configuration and resolves it by MM2's rules.
 
-    ``overrides`` are ``KEY=VALUE`` texts that count as if written last in the file. Reads the file only: PEM files
-    are read, and connection settings checked, when a client is asked for. Raises ConfigNotFound and ConfigError.
+    ``paths`` is a path, or what ``find_config`` takes. ``overrides`` are ``KEY=VALUE`` texts that count as if written
+    last in the file. Only the file itself is read: PEM files are read, and connection settings checked, when a client
+    is asked for. Raises ConfigNotFound and ConfigError.
     """
-    document = read_properties(find_config(paths, environ))
+    given = (str(paths),) if isinstance(paths, (str, Path)) else paths
+    document = read_properties(find_config(given, environ))
     raw = {
         key: make_setting(key, entry.value, Origin("file", key, document.path, entry.line))
         for key, entry in document.effective().items()

@@ -15,7 +15,7 @@ StoreKind = Literal["PEM", "JKS", "PKCS12", "unknown"]
 
 # Kafka (DefaultSslEngineFactory.PemParser) takes any white space, or none, between the markers and the base64 text:
 # a value continued over lines of a properties file arrives as one line.
-_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-+", re.DOTALL)
+_BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-{1,5}", re.DOTALL)
 _JKS_MAGIC: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
 
 

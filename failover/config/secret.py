@@ -46,6 +46,9 @@ class Secret:
     def __str__(self) -> str:
         return MASK
 
+    def __format__(self, spec: str) -> str:
+        return format(MASK, spec)
+
     def __reduce__(self) -> tuple[object, ...]:
         raise TypeError("a Secret is not serialised")
 

@@ -1,0 +1,55 @@
+from __future__ import annotations
+
+import copy
+import pickle
+
+import pytest
+
+from failover.config.secret import Secret, is_secret_key
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "sasl.jaas.config",
+        "A.admin.sasl.jaas.config",
+        "ssl.keystore.key",
+        "ssl.key.password",
+        "ssl.keystore.password",
+        "SSL.TRUSTSTORE.PASSWORD",
+        "sasl.oauthbearer.client.credentials.client.secret",
+        "basic.auth.user.info",
+        "my.api.key",
+        "x.private_key",
+        "auth.token",
+    ],
+)
+def test_secret_keys(key):
+    assert is_secret_key(key)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        "key.converter",
+        "ssl.keystore.location",
+        "ssl.keystore.certificate.chain",
+        "ssl.truststore.certificates",
+        "sasl.mechanism",
+        "sasl.oauthbearer.token.endpoint.url",
+        "topics",
+    ],
+)
+def test_other_keys(key):
+    assert not is_secret_key(key)
+
+
+def test_a_secret_shows_itself_only_when_asked():
+    secret = Secret("hunter2")
+    assert secret.reveal() == "hunter2"
+    assert "hunter2" not in f"{secret}{secret!r}{secret:>20}{[secret]}"
+    assert (secret == Secret("hunter2"), secret == "hunter2", bool(Secret(""))) == (True, False, False)
+    assert len({secret, Secret("hunter2"), Secret("x")}) == 2
+    for leak in (pickle.dumps, copy.deepcopy):
+        with pytest.raises(TypeError):
+            leak(secret)
