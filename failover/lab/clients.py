@@ -1,0 +1,100 @@
+"""Short-lived Kafka clients for the lab's own work: readiness, users, topics."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Any
+
+from failover.errors import LabError
+
+if TYPE_CHECKING:
+    from confluent_kafka.admin import AdminClient
+
+# librdkafka prints its lines to stderr unless it is given a logger; the lab's clients are there
+# to wait for brokers that do not answer yet
+SILENT = logging.getLogger("failover.lab.librdkafka")
+SILENT.addHandler(logging.NullHandler())
+SILENT.propagate = False
+
+
+def admin_client(bootstrap: str, settings: Mapping[str, Any] | None = None) -> AdminClient:
+    """Returns an AdminClient that reconnects quickly and prints nothing."""
+    from confluent_kafka.admin import AdminClient
+
+    return AdminClient(client_settings(bootstrap, settings), logger=SILENT)
+
+
+def client_settings(bootstrap: str, settings: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """Returns librdkafka settings for a cluster of the lab."""
+    return {
+        "bootstrap.servers": bootstrap,
+        "reconnect.backoff.ms": 20,
+        "reconnect.backoff.max.ms": 200,
+        "socket.connection.setup.timeout.ms": 5000,
+        "broker.address.family": "v4",
+        **(settings or {}),
+    }
+
+
+def wait_brokers(admin: AdminClient, count: int, *, seconds: float, alive: Callable[[], None]) -> None:
+    """Waits until metadata lists ``count`` brokers; ``alive`` raises when waiting has become pointless.
+
+    Raises LabError after ``seconds``.
+    """
+    from confluent_kafka import KafkaException
+
+    deadline = time.monotonic() + seconds
+    seen = 0
+    while True:
+        alive()
+        try:
+            seen = len(admin.list_topics(timeout=0.5).brokers)
+        except KafkaException:
+            seen = 0
+        if seen >= count:
+            return
+        if time.monotonic() > deadline:
+            raise LabError(
+                f"{seen} of {count} brokers answer after {seconds:.0f} s", hint="look at broker.log in the lab's folder"
+            )
+        time.sleep(0.05)
+
+
+def wait_coordinator(admin: AdminClient, *, seconds: float) -> None:
+    """Waits until a group coordinator answers; Kafka creates ``__consumer_offsets`` at the first question.
+
+    Raises LabError after ``seconds``.
+    """
+    from confluent_kafka import KafkaException
+
+    deadline = time.monotonic() + seconds
+    while True:
+        try:
+            admin.describe_consumer_groups(["lab-ready"], request_timeout=2)["lab-ready"].result(timeout=3)
+            return
+        except KafkaException as failure:
+            # Kafka 4 answers so for a group nobody knows: the coordinator is there
+            if failure.args[0].name() == "GROUP_ID_NOT_FOUND":
+                return
+            if time.monotonic() > deadline:
+                raise LabError(f"no group coordinator answers after {seconds:.0f} s: {failure}") from failure
+        time.sleep(0.05)
+
+
+def add_scram_users(admin: AdminClient, passwords: Mapping[str, str]) -> None:
+    """Stores users for SCRAM-SHA-512."""
+    from confluent_kafka.admin import (
+        ScramCredentialInfo,
+        ScramMechanism,
+        UserScramCredentialAlteration,
+        UserScramCredentialUpsertion,
+    )
+
+    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
+    wanted: list[UserScramCredentialAlteration] = [
+        UserScramCredentialUpsertion(user, info, password.encode()) for user, password in passwords.items()
+    ]
+    for future in admin.alter_user_scram_credentials(wanted, request_timeout=10).values():
+        future.result(timeout=15)

@@ -1,0 +1,405 @@
+"""One cluster of a lab seen through clients: what tests, the demo and captures do to it."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
+
+from failover.errors import LabError
+from failover.lab.clients import SILENT, admin_client, client_settings
+from failover.model import Record, TopicPartition
+
+if TYPE_CHECKING:
+    from confluent_kafka import Consumer
+    from confluent_kafka.admin import AdminClient
+
+_ASK_SECONDS = 10
+Isolation = Literal["read_uncommitted", "read_committed"]
+Protocol = Literal["classic", "consumer"]
+
+
+class Produced(NamedTuple):
+    """Is one record as written; ``committed`` is False when its transaction was aborted."""
+
+    tp: TopicPartition
+    offset: int
+    key: bytes | None
+    value: bytes
+    committed: bool = True
+
+
+class Side:
+    """Talks to one cluster with clients that are made when first needed and kept until ``close``."""
+
+    def __init__(self, alias: str, settings: Mapping[str, Any]) -> None:
+        self.alias = alias
+        self.settings = client_settings(str(settings["bootstrap.servers"]), settings)
+        self._admin: AdminClient | None = None
+        self._values = itertools.count()
+
+    @property
+    def bootstrap(self) -> str:
+        return str(self.settings["bootstrap.servers"])
+
+    @property
+    def admin(self) -> AdminClient:
+        """Is one AdminClient kept alive: its futures never complete once it is collected."""
+        if self._admin is None:
+            self._admin = admin_client(self.bootstrap, self.settings)
+        return self._admin
+
+    def close(self) -> None:
+        """Drops the clients."""
+        self._admin = None
+
+    # -- topics --------------------------------------------------------------------------------
+
+    def create_topic(
+        self, name: str, partitions: int = 1, *, replicas: int = -1, config: Mapping[str, str] | None = None
+    ) -> str:
+        """Creates a topic and waits until every partition has a leader; returns its name."""
+        from confluent_kafka.admin import NewTopic
+
+        wanted = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
+        self.admin.create_topics([wanted], request_timeout=_ASK_SECONDS)[name].result(timeout=_ASK_SECONDS + 5)
+        self.until(
+            lambda: self.partitions(name) == list(range(partitions)), what=f"topic {name} has {partitions} partitions"
+        )
+        return name
+
+    def delete_topic(self, name: str) -> None:
+        """Deletes a topic and waits until metadata no longer lists it."""
+        self.admin.delete_topics([name], request_timeout=_ASK_SECONDS)[name].result(timeout=_ASK_SECONDS + 5)
+        self.until(lambda: name not in self.topics(), what=f"topic {name} is gone")
+
+    def recreate_topic(self, name: str) -> None:
+        """Deletes a topic and creates it with the same partition count and its own settings; its data is gone."""
+        count, config = len(self.partitions(name)), self.topic_config(name)
+        self.delete_topic(name)
+        self.create_topic(name, count, config=config)
+
+    def topics(self) -> set[str]:
+        """Returns every topic's name, internal ones included."""
+        return set(self.admin.list_topics(timeout=_ASK_SECONDS).topics)
+
+    def partitions(self, topic: str) -> list[int]:
+        """Returns a topic's partitions that have a leader, none for an unknown topic (which is not created)."""
+        # asking metadata for one topic by name would create it where auto.create.topics.enable is true
+        known = self.admin.list_topics(timeout=_ASK_SECONDS).topics.get(topic)
+        return sorted(p for p, state in known.partitions.items() if state.leader >= 0) if known is not None else []
+
+    def topic_config(self, topic: str) -> dict[str, str]:
+        """Returns the settings a topic has of its own."""
+        from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
+
+        asked = ConfigResource(ResourceType.TOPIC, topic)
+        found = self.admin.describe_configs([asked], request_timeout=_ASK_SECONDS)[asked].result(
+            timeout=_ASK_SECONDS + 5
+        )
+        own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
+        return {
+            name: entry.value
+            for name, entry in found.items()
+            if int(getattr(entry.source, "value", entry.source)) == own
+        }
+
+    def ends(self, topic: str, *, isolation: Isolation = "read_uncommitted") -> dict[int, tuple[int, int]]:
+        """Returns log start and end (high watermark; last stable offset if read_committed) of each partition."""
+        from confluent_kafka import IsolationLevel
+        from confluent_kafka import TopicPartition as Place
+        from confluent_kafka.admin import OffsetSpec
+
+        level = IsolationLevel.READ_COMMITTED if isolation == "read_committed" else IsolationLevel.READ_UNCOMMITTED
+
+        places = [Place(topic, partition) for partition in self.partitions(topic)]
+        if not places:
+            return {}
+        both = []
+        for spec in (OffsetSpec.earliest(), OffsetSpec.latest()):  # type: ignore[no-untyped-call]
+            answers = self.admin.list_offsets(
+                dict.fromkeys(places, spec), isolation_level=level, request_timeout=_ASK_SECONDS
+            )
+            both.append(
+                {place.partition: future.result(timeout=_ASK_SECONDS + 5).offset for place, future in answers.items()}
+            )
+        return {partition: (start, both[1][partition]) for partition, start in sorted(both[0].items())}
+
+    def delete_records(self, topic: str, partition: int, before: int) -> None:
+        """Moves a partition's log start up to ``before`` (an offset)."""
+        from confluent_kafka import TopicPartition as Place
+
+        [future] = self.admin.delete_records([Place(topic, partition, before)], request_timeout=_ASK_SECONDS).values()
+        future.result(timeout=_ASK_SECONDS + 5)
+
+    # -- records -------------------------------------------------------------------------------
+
+    def producer(self, **settings: Any) -> Any:
+        """Returns a confluent_kafka Producer; keywords are librdkafka settings with ``_`` for ``.``."""
+        from confluent_kafka import Producer
+
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        return Producer({**self.settings, "linger.ms": 5, **named}, logger=SILENT)
+
+    def produce(
+        self,
+        topic: str,
+        count: int,
+        *,
+        partition: int | None = None,
+        keys: int = 0,
+        size: int = 0,
+        transactions: Sequence[tuple[int, bool]] = (),
+        **settings: Any,
+    ) -> list[Produced]:
+        """Writes ``count`` records with values unique in this cluster and returns them in the order they were sent.
+
+        Spread evenly over the partitions unless ``partition`` is given; ``keys``: so many
+        distinct keys (0: no key; records still go where the count says); ``size``: values padded
+        to so many bytes. ``transactions``: (records, committed) per transaction, repeated until
+        ``count`` is reached. Other keywords are producer settings (``compression_type="zstd"``).
+        """
+        places = [partition] if partition is not None else self.partitions(topic)
+        if not places:
+            raise LabError(f"{self.alias}: topic {topic} does not exist")
+        sent: list[Produced | None] = [None] * count
+        faults: list[str] = []
+        if transactions:
+            settings.setdefault("transactional_id", f"lab-{topic}-{time.monotonic_ns()}")
+        producer = self.producer(**settings)
+        plan = itertools.cycle(transactions) if transactions else iter([(count, True)])
+        if transactions:
+            producer.init_transactions(_ASK_SECONDS)
+        index = 0
+        while index < count:
+            length, committed = next(plan)
+            if transactions:
+                producer.begin_transaction()
+            for place in range(index, min(count, index + length)):
+                key = b"k%d" % (place % keys) if keys else None
+                value = (b"%s:%d" % (topic.encode(), next(self._values))).ljust(size, b".")
+                producer.produce(
+                    topic, value, key, places[place % len(places)], on_delivery=_collect(sent, place, committed, faults)
+                )
+                if place % 1000 == 0:
+                    producer.poll(0)
+            producer.flush(30)
+            if transactions:
+                (producer.commit_transaction if committed else producer.abort_transaction)(30)
+            index += length
+        done = [record for record in sent if record is not None]
+        if faults or len(done) != count:
+            raise LabError(f"{self.alias}: {len(done)} of {count} records written to {topic}: {faults[:1]}")
+        return done
+
+    def consumer(self, group: str = "lab-reader", **settings: Any) -> Consumer:
+        """Returns a confluent_kafka Consumer that commits nothing by itself; keywords as in ``producer``."""
+        from confluent_kafka import Consumer
+
+        named = {key.replace("_", "."): value for key, value in settings.items()}
+        fixed = {
+            "group.id": group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+            "fetch.wait.max.ms": 50,
+        }
+        return Consumer({**self.settings, **fixed, **named}, logger=SILENT)
+
+    def read(
+        self, topic: str, *, isolation: Isolation = "read_uncommitted", seconds: float = 60
+    ) -> dict[int, list[Record]]:
+        """Returns every data record of each partition as of now."""
+        with Follower(self, topic, isolation=isolation) as follower:
+            return follower.catch_up(seconds=seconds)
+
+    # -- groups --------------------------------------------------------------------------------
+
+    def commit(
+        self, group: str, offsets: Mapping[tuple[str, int], int], *, metadata: str = "", seconds: float = 30
+    ) -> None:
+        """Commits for a group without members, retried while its coordinator is not ready.
+
+        Raises LabError naming the partition's error.
+        """
+        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+        from confluent_kafka import TopicPartition as Place
+
+        deadline = time.monotonic() + seconds
+        while True:
+            places = [Place(topic, partition, offset, metadata) for (topic, partition), offset in offsets.items()]
+            try:
+                [future] = self.admin.alter_consumer_group_offsets(
+                    [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ASK_SECONDS
+                ).values()
+                faults = [
+                    str(place.error)
+                    for place in future.result(timeout=_ASK_SECONDS + 5).topic_partitions
+                    if place.error
+                ]
+            except KafkaException as failure:
+                faults = [str(failure)]
+            if not faults:
+                return
+            if time.monotonic() > deadline or not any(word in faults[0] for word in ("COORDINATOR", "LOAD")):
+                raise LabError(f"{self.alias}: commit of group {group} failed: {faults[0]}")
+            time.sleep(0.1)
+
+    def committed(self, group: str) -> dict[TopicPartition, int]:
+        """Returns a group's committed offsets."""
+        from confluent_kafka import ConsumerGroupTopicPartitions
+
+        [future] = self.admin.list_consumer_group_offsets(
+            [ConsumerGroupTopicPartitions(group)], request_timeout=_ASK_SECONDS
+        ).values()
+        found = future.result(timeout=_ASK_SECONDS + 5).topic_partitions
+        return {TopicPartition(place.topic, place.partition): place.offset for place in found if place.offset >= 0}
+
+    def groups(self) -> set[str]:
+        """Returns the ids of all groups."""
+        found = self.admin.list_consumer_groups(request_timeout=_ASK_SECONDS).result(timeout=_ASK_SECONDS + 5)
+        return {group.group_id for group in found.valid}
+
+    def delete_group(self, group: str) -> None:
+        """Deletes a group that has no members."""
+        [future] = self.admin.delete_consumer_groups([group], request_timeout=_ASK_SECONDS).values()
+        future.result(timeout=_ASK_SECONDS + 5)
+
+    @contextlib.contextmanager
+    def member(
+        self, group: str, topics: Iterable[str], *, protocol: Protocol = "classic", seconds: float = 30, **settings: Any
+    ) -> Iterator[Consumer]:
+        """Joins a group with one member, waits until it owns partitions and leaves at the end."""
+        if protocol == "consumer":
+            settings["group_protocol"] = "consumer"
+        else:
+            settings.setdefault("session_timeout_ms", 6000)
+        consumer = self.consumer(group, **settings)
+        try:
+            consumer.subscribe(list(topics))
+            deadline = time.monotonic() + seconds
+            while not consumer.assignment():
+                if time.monotonic() > deadline:
+                    raise LabError(f"{self.alias}: a member of group {group} owns nothing after {seconds:.0f} s")
+                # a record that arrives already is left for the caller
+                message = consumer.poll(0.05)
+                if message is None:
+                    continue
+                error = message.error()
+                if error is None:
+                    consumer.seek(_place_of(message))
+                elif error.fatal():
+                    raise LabError(f"{self.alias}: a member of group {group} cannot join: {error}")
+            yield consumer
+        finally:
+            consumer.close()
+
+    def place(self, group: str, offsets: Mapping[tuple[str, int], int], *, protocol: Protocol = "classic") -> None:
+        """Makes a group of this protocol that stands at these offsets and has no members left."""
+        from confluent_kafka import TopicPartition as Place
+
+        with self.member(group, {topic for topic, _ in offsets}, protocol=protocol) as consumer:
+            consumer.commit(
+                offsets=[Place(topic, partition, offset) for (topic, partition), offset in offsets.items()],
+                asynchronous=False,
+            )
+
+    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 30, every: float = 0.05) -> Any:
+        """Polls until ``check()`` returns something true and returns it; raises LabError naming ``what``."""
+        deadline = time.monotonic() + seconds
+        while not (value := check()):
+            if time.monotonic() > deadline:
+                raise LabError(f"{self.alias}: {what}: not within {seconds:.0f} s")
+            time.sleep(every)
+        return value
+
+
+class Follower:
+    """Reads a topic from its start and goes on where it stopped at each call."""
+
+    def __init__(self, side: Side, topic: str, *, isolation: Isolation = "read_uncommitted") -> None:
+        self._side = side
+        self._topic = topic
+        self._isolation = isolation
+        self._consumer: Consumer | None = None
+        self._next: dict[int, int] = {}
+        self.records: dict[int, list[Record]] = {}
+
+    def __enter__(self) -> Follower:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Ends the consumer."""
+        if self._consumer is not None:
+            self._consumer.close()
+            self._consumer = None
+
+    def catch_up(self, *, seconds: float = 60) -> dict[int, list[Record]]:
+        """Reads up to the end as of now and returns everything read so far; an unknown topic is empty.
+
+        Raises LabError after ``seconds``.
+        """
+        from confluent_kafka import TopicPartition as Place
+
+        ends = self._side.ends(self._topic, isolation=self._isolation)
+        fresh = [
+            Place(self._topic, partition, start)
+            for partition, (start, _) in ends.items()
+            if partition not in self._next
+        ]
+        if self._consumer is None:
+            if not fresh:
+                return self.records
+            self._consumer = self._side.consumer(isolation_level=self._isolation, enable_partition_eof=True)
+        if fresh:
+            self._next |= {place.partition: place.offset for place in fresh}
+            self._consumer.incremental_assign(fresh)
+            self.records |= {place.partition: [] for place in fresh}
+        # control records carry offsets but are never delivered: the end-of-partition event, not
+        # the last record, says how far the consumer has read
+        deadline = time.monotonic() + seconds
+        behind = {partition for partition, (_, end) in ends.items() if self._next[partition] < end}
+        while behind:
+            if time.monotonic() > deadline:
+                raise LabError(
+                    f"{self._side.alias}: {self._topic} {sorted(behind)} not read to its end in {seconds:.0f} s"
+                )
+            message = self._consumer.poll(0.1)
+            if message is None:
+                continue
+            error, partition = message.error(), int(message.partition() or 0)
+            if error is None:
+                self.records[partition].append(_record(message))
+            elif error.name() == "_PARTITION_EOF":
+                self._next[partition] = max(self._next[partition], int(message.offset() or 0))
+                if self._next[partition] >= ends[partition][1]:
+                    behind.discard(partition)
+            elif not error.retriable():
+                raise LabError(f"{self._side.alias}: reading {self._topic}-{partition} failed: {error}")
+        return self.records
+
+
+def _record(message: Any) -> Record:
+    headers = tuple((name, value) for name, value in message.headers() or ())
+    return Record(message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
+
+
+def _place_of(message: Any) -> Any:
+    from confluent_kafka import TopicPartition as Place
+
+    return Place(message.topic(), message.partition(), message.offset())
+
+
+def _collect(sent: list[Produced | None], index: int, committed: bool, faults: list[str]) -> Callable[[Any, Any], None]:
+    def delivered(error: Any, message: Any) -> None:
+        if error is not None:
+            faults.append(str(error))
+            return
+        tp = TopicPartition(message.topic(), message.partition())
+        sent[index] = Produced(tp, message.offset(), message.key(), message.value(), committed)
+
+    return delivered

@@ -1,0 +1,70 @@
+"""Real brokers for the tests of this folder.
+
+``pair``: two clusters of one broker each that live as long as the session and are never hurt.
+``mm2``: the real MirrorMaker 2 on them, for topics that begin with ``t.``.
+``breakable``: a module's own pair, to be killed, frozen and restarted.
+``three``: a module's own pair with three brokers on the source side.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from failover.lab import LabOptions, MirrorOptions, end_lab, up
+from tests.system.pair import Pair
+
+MIRROR = MirrorOptions(topics=r"t\..*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1)
+
+
+@contextlib.contextmanager
+def _running(folder: Path, options: LabOptions) -> Iterator[Pair]:
+    lab_folder = folder / "lab"
+    # ends the brokers even when this process is killed: it waits for the end of its standard input
+    reaper = subprocess.Popen([sys.executable, "-m", "failover.lab.reaper", str(lab_folder)], stdin=subprocess.PIPE)
+    try:
+        pair = Pair(up(lab_folder, options), folder)
+        try:
+            yield pair
+        finally:
+            pair.close()
+            end_lab(lab_folder)
+    finally:
+        reaper.communicate(timeout=60)
+
+
+@pytest.fixture(scope="session")
+def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    options = LabOptions(aliases=("a", "b"), sasl=True, authorizer=True, proxy=True, quick=True, mirror=MIRROR)
+    with _running(tmp_path_factory.mktemp("pair"), options) as running:
+        yield running
+        assert running.unexpected_topics() == {}, "auto-created by a question, or not registered with pair.create_topic"
+
+
+@pytest.fixture(scope="session")
+def mm2(pair: Pair) -> Pair:
+    """Is ``pair`` with MirrorMaker 2 running from a to b; give topics names that begin with ``t.``."""
+    pair.lab.start_mirror()
+    pair.b.until(
+        lambda: "a.checkpoints.internal" in pair.b.topics(), what="MirrorMaker 2 made its checkpoints topic", seconds=90
+    )
+    return pair
+
+
+@pytest.fixture(scope="module")
+def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    options = LabOptions(aliases=("a", "b"), sasl=True, proxy=True, quick=True, mirror=MIRROR)
+    with _running(tmp_path_factory.mktemp("breakable"), options) as running:
+        yield running
+
+
+@pytest.fixture(scope="module")
+def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    options = LabOptions(aliases=("a", "b"), brokers=(3, 1), quick=True, heap="384m", mirror=MIRROR)
+    with _running(tmp_path_factory.mktemp("three"), options) as running:
+        yield running
