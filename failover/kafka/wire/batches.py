@@ -1,0 +1,126 @@
+"""Record batches as they lie in a log: taken apart without copying, checked, decoded by aiokafka's C codec."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator
+from struct import Struct
+from typing import Any, NamedTuple
+
+from failover.model.records import Record
+
+_HEAD = Struct(">qiibIhi")  # base offset, length, leader epoch, magic, CRC, attributes, last offset delta
+_LENGTH_END = 12
+_SIZE_V2 = 61
+_SIZE_OLD = 14  # offset, size, CRC, magic, attributes: what every message of magic 0 and 1 has
+_CRC_FROM = 21
+
+LOG_APPEND_TIME = 0x08
+TRANSACTIONAL = 0x10
+CONTROL = 0x20
+
+
+class UnreadableBatch(Exception):
+    """Says that a batch's bytes are damaged or use a codec that is not there."""
+
+
+class Batch(NamedTuple):
+    """Is one whole batch: its place in the log and its bytes.
+
+    ``next_offset``: the offset after its last record, also where compaction removed that record. ``leader_epoch``
+    is -1 and ``attributes`` cover the outermost message only for magic 0 and 1.
+    """
+
+    base_offset: int
+    next_offset: int
+    leader_epoch: int
+    magic: int
+    crc: int
+    attributes: int
+    data: memoryview
+
+    @property
+    def control(self) -> bool:
+        """Says whether it holds a transaction marker, which is no data."""
+        return self.magic >= 2 and bool(self.attributes & CONTROL)
+
+    @property
+    def log_append_time(self) -> bool:
+        """Says whether the broker set the timestamps."""
+        return self.magic >= 1 and bool(self.attributes & LOG_APPEND_TIME)
+
+
+def split(records: memoryview) -> Iterator[Batch]:
+    """Takes the whole batches of a fetch answer apart; a cut one at the end is left out (Kafka sends such)."""
+    at, end = 0, len(records)
+    while at + _HEAD.size <= end:
+        base, length, epoch, magic, crc, attributes, last_delta = _HEAD.unpack_from(records, at)
+        stop = at + _LENGTH_END + length
+        if stop > end:
+            return
+        if length < _SIZE_OLD:
+            raise UnreadableBatch(f"a batch at offset {base} of {length} bytes")
+        data = records[at:stop]
+        if magic >= 2:
+            yield Batch(base, base + last_delta + 1, epoch, magic, crc, attributes, data)
+        else:
+            # Magic 0 and 1: offset and size as above, then CRC-32, magic, attributes. Of a compressed set the offset is
+            # that of its last message, so the next one follows it in either case.
+            yield Batch(base, base + 1, -1, magic, int.from_bytes(data[12:16], "big"), data[17], data)
+        at = stop
+
+
+def check(batch: Batch) -> None:
+    """Compares the batch's bytes with its CRC. Raises ``UnreadableBatch``."""
+    from crc32c import crc32c
+
+    actual = crc32c(batch.data[_CRC_FROM:]) if batch.magic >= 2 else zlib.crc32(batch.data[16:])
+    if actual != batch.crc:
+        raise UnreadableBatch(f"the batch at offset {batch.base_offset} fails its CRC check")
+
+
+def decode(batch: Batch) -> list[Record]:
+    """Decodes a checked data batch. Raises ``UnreadableBatch``."""
+    try:
+        return [
+            Record(
+                record.offset,
+                -1 if record.timestamp is None else record.timestamp,
+                record.key,
+                record.value,
+                tuple(record.headers),
+            )
+            for record in _iterate(batch)
+        ]
+    except _errors() as error:
+        raise _unreadable(batch, error) from error
+
+
+def decode_columns(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
+    """Decodes a checked data batch into (offset, timestamp, key, value). Raises ``UnreadableBatch``."""
+    try:
+        return [(record.offset, record.timestamp, record.key, record.value) for record in _iterate(batch)]
+    except _errors() as error:
+        raise _unreadable(batch, error) from error
+
+
+def _iterate(batch: Batch) -> Any:
+    if batch.magic >= 2:
+        from aiokafka.record.default_records import DefaultRecordBatch
+
+        return DefaultRecordBatch(batch.data)
+    from aiokafka.record.legacy_records import LegacyRecordBatch
+
+    return LegacyRecordBatch(batch.data, batch.magic)
+
+
+def _errors() -> tuple[type[Exception], ...]:
+    """Names what the codec raises for damaged bytes, evaluated only when something was raised."""
+    from aiokafka.errors import KafkaError
+    from cramjam import DecompressionError
+
+    return KafkaError, DecompressionError, zlib.error, ValueError, IndexError, EOFError, OSError, RuntimeError
+
+
+def _unreadable(batch: Batch, error: Exception) -> UnreadableBatch:
+    return UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decoded: {error}")
