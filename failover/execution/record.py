@@ -74,6 +74,7 @@ class _Story:
         self.before: dict[tuple[str, int], CommitRecord | None] = {}
         self.sent: dict[tuple[str, int], IntendedPartition] = {}
         self.unchanged: dict[tuple[str, int], int] = {}
+        self.refused: dict[tuple[str, int], tuple[str, str]] = {}
         self.answer: Answer | None = None
         self.read_back: ReadBack | None = None
         self.found: dict[tuple[str, int], int] = {}
@@ -92,6 +93,7 @@ class _Story:
                 self.before.setdefault(intended(partition), partition.before)
                 self.sent[intended(partition)] = partition
             self.unchanged |= {(topic, number): offset for topic, number, offset in event.unchanged}
+            self.refused = {(topic, number): (code, text) for topic, number, code, text in event.refused}
         elif isinstance(event, Answer):
             self.answer = event
             self.faults = {(topic, number): text for topic, number, text in event.faults}
@@ -153,7 +155,7 @@ def _group(planned: PlannedGroup, story: _Story | None) -> ExecutedGroup:
         reasons=tuple(sorted(reasons)),
         partitions=partitions,
         message=left.message if left else "",
-        stale=left.stale if left else False,
+        stale=left.stale if left else bool(story.refused),
         finished=story.at,
     )
 
@@ -166,6 +168,8 @@ def _partition(group: PlannedGroup, planned: PlannedPartition, story: _Story) ->
     reason = planned.reason
     if planned.action is not Action.COMMIT:
         status = Status.SKIPPED if planned.action is Action.SKIP else Status.REFUSED
+    elif tp in story.refused:
+        status, (reason, error) = Status.REFUSED, story.refused[tp]
     elif tp in story.sent:
         written, read_back = story.sent[tp].planned.offset, story.found.get(tp)
         status, error = _judge(tp, story.sent[tp], story, read_back)

@@ -75,6 +75,7 @@ class Intent(msgspec.Struct, frozen=True, tag_field="event", tag="intent"):
     state: str
     partitions: tuple[IntendedPartition, ...]
     unchanged: tuple[tuple[str, int, int], ...] = ()
+    refused: tuple[tuple[str, int, str, str], ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, tag_field="event", tag="answer"):

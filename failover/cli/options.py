@@ -1,0 +1,67 @@
+"""The options of `plan`, shared with `execute` where it plans first."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from failover.cli.params import DURATION
+from failover.errors import UsageError
+from failover.model.plan import PlanOptions
+
+DEFAULT_TTL = 3600.0
+"""Seconds a plan may wait for its first write."""
+
+
+def plan_options() -> list[click.Parameter]:
+    """Makes the options of `plan` that decide what a plan contains."""
+    return [
+        click.Option(["--group", "groups"], multiple=True, metavar="G", help="Plan this group (literal; repeatable)."),
+        click.Option(["--group-pattern"], metavar="RE", help="Plan groups whose whole name matches."),
+        click.Option(["--exclude-group", "exclude_groups"], multiple=True, metavar="G", help="Leave this group out."),
+        click.Option(["--all", "all_groups"], is_flag=True, help="Every group the filters pick (the default)."),
+        click.Option(
+            ["--precision"],
+            type=click.Choice(["exact", "bounded", "conservative"]),
+            default="conservative",
+            show_default=True,
+            help="Least precision accepted.",
+        ),
+        click.Option(["--all-or-nothing"], is_flag=True, help="Write nothing unless every partition can be written."),
+        click.Option(["--require-source-inactive"], is_flag=True, help="Refuse groups with members on the source."),
+        click.Option(["--allow-rewind"], is_flag=True, help="May move a standing commit back."),
+        click.Option(["--allow-moving-commits"], is_flag=True, help="May write while somebody else commits."),
+        click.Option(["--allow-unverified"], is_flag=True, help="May commit the log end where nothing is proven."),
+        click.Option(["--create-group"], is_flag=True, help="Plan a named group that exists nowhere."),
+        click.Option(["--ttl"], type=DURATION, metavar="D", help="How long the plan may be executed (default 1h)."),
+        click.Option(["--reason"], metavar="TEXT", help="Why, for the record."),
+    ]
+
+
+def typed(ctx: click.Context, options: list[click.Parameter]) -> list[str]:
+    """Names which of these options were typed on the command line."""
+    return [
+        option.opts[0]
+        for option in options
+        if ctx.get_parameter_source(option.name or "") is click.core.ParameterSource.COMMANDLINE
+    ]
+
+
+def to_options(values: Mapping[str, Any]) -> PlanOptions:
+    """Turns the typed values into the plan's options; raises ``UsageError`` for what contradicts itself."""
+    if values["all_groups"] and (values["groups"] or values["group_pattern"]):
+        raise UsageError("--all does not go with --group or --group-pattern", hint="leave one of them out")
+    return PlanOptions(
+        groups=tuple(dict.fromkeys(values["groups"])),
+        group_pattern=values["group_pattern"],
+        exclude_groups=tuple(dict.fromkeys(values["exclude_groups"])),
+        precision=values["precision"],
+        all_or_nothing=values["all_or_nothing"],
+        require_source_inactive=values["require_source_inactive"],
+        allow_rewind=values["allow_rewind"],
+        allow_moving_commits=values["allow_moving_commits"],
+        allow_unverified=values["allow_unverified"],
+        create_group=values["create_group"],
+    )

@@ -1,0 +1,112 @@
+"""`failover plan`: a look at both clusters, the decision, the dry-run report. Writes nothing to either cluster."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from failover.cli.frame import Command, Settings, format_option, pass_settings
+from failover.cli.options import DEFAULT_TTL, plan_options, to_options
+from failover.cli.progress import ProgressBar
+from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+
+if TYPE_CHECKING:
+    from failover.config.flow import Config, SelectedFlow
+    from failover.model.plan import Plan, PlanOptions
+    from failover.state.folder import StateFolder
+
+
+@click.command(cls=Command, params=plan_options())
+@click.option("--evidence", is_flag=True, help="Show how each offset is known.")
+@click.option("-o", "--output", "output", metavar="FILE", help="Also write the plan there, as JSON.")
+@format_option("table", "json", "yaml", "csv", "markdown")
+@pass_settings
+def command(settings: Settings, /, *, evidence: bool, output: str | None, **values: Any) -> int:
+    """Shows what execute would commit, how each offset is known, and what it costs.
+
+    Reads both clusters and writes nothing to either. The plan is saved and its id printed;
+    `failover execute` then commits exactly this plan.
+    """
+    config = load(settings)
+    selected = choose_flow(settings, config, allow_reverse=True)
+    options = to_options(values)
+    state = state_folder(settings, config)
+    plan, path = make(settings, config, selected, state, options, ttl=values["ttl"], reason=values["reason"])
+    if output is not None:
+        write_copy(Path(output).expanduser(), path)
+    show(settings, plan, evidence=evidence)
+    from failover.planning.build import exit_code
+
+    return exit_code(plan)
+
+
+def make(
+    settings: Settings,
+    config: Config,
+    selected: SelectedFlow,
+    state: StateFolder,
+    options: PlanOptions,
+    *,
+    ttl: float | None,
+    reason: str | None,
+) -> tuple[Plan, Path]:
+    """Looks at both clusters, decides, and saves the plan; gives the plan and its file."""
+    from failover._version import __version__
+    from failover.inventory.flow import flow_of
+    from failover.inventory.selection import Selection
+    from failover.inventory.snapshot import take_snapshot
+    from failover.planning.build import make_plan
+    from failover.planning.plan_file import encode_plan
+    from failover.state.plans import save_plan
+
+    selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
+    with ProgressBar(settings) as progress:
+        snapshot = take_snapshot(
+            flow_of(config, selected),
+            lambda alias: open_cluster(settings, selected, alias),
+            selection,
+            source_down=settings.source_down,
+            now=utc_now,
+            progress=progress,
+        )
+    plan = make_plan(
+        snapshot,
+        options,
+        plan_id=state.new_id("", state.plans),
+        operator=operator(),
+        reason=reason or "",
+        ttl_seconds=DEFAULT_TTL if ttl is None else ttl,
+        tool_version=__version__,
+    )
+    return plan, save_plan(state, plan.id, encode_plan(plan))
+
+
+def write_copy(target: Path, saved: Path) -> None:
+    """Copies a saved plan to where the operator wants it; raises ``StateError`` when that cannot be."""
+    from failover.errors import StateError
+
+    try:
+        target.write_bytes(saved.read_bytes())
+    except OSError as error:
+        raise StateError(
+            f"cannot write {target}: {error.strerror}",
+            hint=f"the plan itself is saved at {saved}; give -o another place",
+        ) from error
+
+
+def show(settings: Settings, plan: Plan, *, evidence: bool) -> None:
+    """Prints a plan in the asked format."""
+    from failover.report.plan_csv import plan_csv
+    from failover.report.plan_markdown import plan_markdown
+    from failover.report.plan_text import plan_text
+
+    settings.emit_value(
+        plan,
+        {
+            "table": lambda: plan_text(plan, verbosity=settings.verbosity, evidence=evidence),
+            "csv": lambda: plan_csv(plan),
+            "markdown": lambda: plan_markdown(plan),
+        },
+    )

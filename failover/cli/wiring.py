@@ -1,0 +1,71 @@
+"""Puts a command's pieces together: configuration, flow, state folder, clusters."""
+
+from __future__ import annotations
+
+import getpass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from failover.cli.frame import Settings
+from failover.errors import ConfigNotFound
+from failover.state.folder import StateFolder, default_folder
+
+if TYPE_CHECKING:
+    from failover.config.flow import Config, SelectedFlow
+    from failover.kafka.port import Cluster
+
+
+def utc_now() -> datetime:
+    """Gives the time now."""
+    return datetime.now(UTC)
+
+
+def operator() -> str:
+    """Names who runs this: the user of the operating system."""
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError):
+        return "unknown"
+
+
+def load(settings: Settings) -> Config:
+    """Loads the configuration the global options name."""
+    from failover.config.load import load_config
+
+    return load_config(settings.config, settings.overrides)
+
+
+def choose_flow(settings: Settings, config: Config, *, allow_reverse: bool = False) -> SelectedFlow:
+    """Picks the flow and says so when the opposite flow's settings are used."""
+    from failover.config.load import select_flow
+
+    selected = select_flow(config, settings.source, settings.target, allow_reverse=allow_reverse)
+    if selected.reversed:
+        settings.say(f"{selected.name} is not enabled: the settings of {selected.flow.name} apply, read backwards")
+    return selected
+
+
+def state_folder(settings: Settings, config: Config | None = None) -> StateFolder:
+    """Finds the state folder: --state-dir, else failover.state.dir, else the platform's own.
+
+    Commands that work without a configuration still honour the one that is found.
+    """
+    if settings.state_dir is not None:
+        return StateFolder(Path(settings.state_dir).expanduser())
+    if config is None:
+        try:
+            config = load(settings)
+        except ConfigNotFound:
+            return StateFolder(default_folder())
+    setting = config.failover.get("state.dir")
+    return StateFolder(Path(setting.trimmed).expanduser() if setting is not None else default_folder())
+
+
+def open_cluster(settings: Settings, selected: SelectedFlow, alias: str) -> Cluster:
+    """Opens one of the flow's two clusters; nothing is contacted before it is asked something."""
+    from failover.kafka.admin import KafkaCluster
+
+    if alias == selected.source:
+        return KafkaCluster(alias, selected.source_client(), timeout=settings.source_timeout())
+    return KafkaCluster(alias, selected.target_client(), timeout=settings.target_timeout())

@@ -1,0 +1,61 @@
+"""The dry run of an execution: the re-check of every group, and nothing written anywhere."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+from datetime import datetime
+
+from failover.execution.recheck import TargetNow, decide
+from failover.kafka.port import Cluster
+from failover.model.cluster import LogRange, TopicInfo
+from failover.model.execution import Rehearsal, RehearsedGroup
+from failover.model.names import TopicPartition
+from failover.model.plan import Action, Plan, PlannedGroup, Verdict
+from failover.state.journal import Intent, Left
+
+
+def look_at_place(cluster: Cluster, groups: Sequence[PlannedGroup]) -> TargetNow:
+    """Looks at the topics and logs that the plan commits into; a fault concerns its partitions alone."""
+    partitions = {
+        TopicPartition(p.topic, p.partition) for group in groups for p in group.partitions if p.action is Action.COMMIT
+    }
+    topics = cluster.describe_topics({tp.topic for tp in partitions})
+    logs = cluster.log_ranges(partitions)
+    return TargetNow(
+        {name: info.topic_id for name, info in topics.items() if isinstance(info, TopicInfo)},
+        {tp: log for tp, log in logs.items() if isinstance(log, LogRange)},
+    )
+
+
+def rehearse(plan: Plan, cluster: Cluster, selected: Collection[str], at: datetime) -> Rehearsal:
+    """Decides every selected group by what is true now."""
+    groups = [group for group in plan.groups if group.group in selected]
+    decided: list[Intent | Left] = []
+    if groups:
+        place = look_at_place(cluster, groups)
+        names = [group.group for group in groups]
+        infos, committed = cluster.describe_groups(names), cluster.committed(names)
+        decided = [decide(plan, g, infos[g.group], committed[g.group], place, at=at) for g in groups]
+    return Rehearsal(
+        plan_id=plan.id,
+        at=at,
+        target_alias=plan.target.alias,
+        groups=tuple(_rehearsed(event) for event in decided),
+        exit_code=_exit_code(groups, decided),
+    )
+
+
+def _rehearsed(event: Intent | Left) -> RehearsedGroup:
+    if isinstance(event, Left):
+        return RehearsedGroup(event.group, event.state, event.members, 0, 0, (), event.reason, event.message)
+    return RehearsedGroup(event.group, event.state, (), len(event.partitions), len(event.unchanged), event.refused)
+
+
+def _exit_code(groups: Sequence[PlannedGroup], decided: Sequence[Intent | Left]) -> int:
+    """Gives the exit status ``execute`` would end with, as far as can be known without writing."""
+    left = [event for event in decided if isinstance(event, Left)]
+    if left and len(left) == len(decided):
+        return 5 if all(event.stale for event in left) else 3
+    odd = any(group.verdict in (Verdict.PARTIAL, Verdict.REFUSED) for group in groups)
+    odd = odd or any(event.refused for event in decided if isinstance(event, Intent))
+    return 4 if left or odd else 0
