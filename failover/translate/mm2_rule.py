@@ -114,36 +114,34 @@ class OffsetSyncStore:
             k += 1
         self._run = c
         replacement = new
+        previous = new
         while c < SLOTS:
-            p = c - 1
-            previous = slots[p]
+            range_, apart = 1 << c - 1, 1 << max(c - 3, 0)
             here = slots[c]
-            if previous is here or previous[0] - here[0] <= 1 << p:
+            if previous is here or previous[0] - here[0] <= range_:
                 return
-            apart, apart_next = 1 << max(p - 2, 0), 1 << max(c - 2, 0)
             while True:
                 candidate = old[k]
                 same = previous is candidate
                 distance = previous[0] - candidate[0]
                 separated = same or distance >= apart
-                if separated and (same or distance <= 1 << p) and self._separated_from_next(candidate, c, apart_next):
+                promoted = separated and (same or distance <= range_) and self._separated_from_next(candidate, c)
+                if promoted:
                     replacement = candidate
-                    promoted = True
-                else:
-                    promoted = False
                 skip = not separated or (k < SLOTS - 1 and candidate is old[k + 1])
                 if promoted or skip:
                     k += 1
                 if not skip or k >= c:
                     break
-            slots[c] = replacement
+            slots[c] = previous = replacement
             c += 1
 
-    def _separated_from_next(self, candidate: _Sync, c: int, apart: int) -> bool:
+    def _separated_from_next(self, candidate: _Sync, c: int) -> bool:
+        """Says whether C would hold between ``candidate`` in slot ``c`` and what is in the slot behind."""
         if c + 1 >= SLOTS:
             return True
         following = self._slots[c + 1]
-        return candidate is following or candidate[0] - following[0] >= apart
+        return candidate is following or candidate[0] - following[0] >= 1 << max(c - 2, 0)
 
     def _update_first_rule(self, new: _Sync, slots: list[_Sync]) -> None:
         replacement = new
@@ -155,7 +153,7 @@ class OffsetSyncStore:
             same = previous is discarded
             distance = previous[0] - discarded[0]
             fits = same or 1 << max(p - 2, 0) <= distance <= 1 << p
-            if fits and self._separated_from_next(discarded, c, 1 << max(c - 2, 0)):
+            if fits and self._separated_from_next(discarded, c):
                 replacement = discarded
             here = slots[c]
             if previous is here or previous[0] - here[0] <= 1 << p:
