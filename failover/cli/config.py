@@ -13,7 +13,7 @@ from failover.cli.wiring import choose_flow, load
 if TYPE_CHECKING:
     from failover.config.describe import ShownConfig, ShownFlow, ShownNote, ShownSetting
 
-_WIDEST_VALUE = 60
+_WIDEST_VALUE = 48
 
 
 @click.group(cls=Group)
@@ -62,7 +62,7 @@ def _table(shown: ShownConfig, *, workers: bool) -> Iterator[str]:
 def _flow(flow: ShownFlow, *, workers: bool) -> Iterator[str]:
     yield from _section(f"FLOW {flow.flow}", flow.settings)
     for connector, settings in flow.connectors.items():
-        if settings:
+        if any(one.origin != "driver" for one in settings.values()):
             yield from _section(f"FLOW {flow.flow}, {connector} connector", settings)
     if workers:
         yield from _section(f"FLOW {flow.flow}, worker", flow.worker)
@@ -81,7 +81,10 @@ def _section(title: str, settings: Mapping[str, ShownSetting]) -> Iterator[str]:
 
 
 def _value(text: str) -> str:
-    return text if len(text) <= _WIDEST_VALUE else f"{text[: _WIDEST_VALUE - 1]}…"
+    if len(text) <= _WIDEST_VALUE:
+        return text
+    # A class name tells most at its end, a list or a certificate at its beginning: keep some of both.
+    return f"{text[:17]}…{text[18 - _WIDEST_VALUE :]}"
 
 
 def _origin(key: str, setting: ShownSetting) -> str:

@@ -10,7 +10,7 @@ import msgspec
 from failover.config.clients import ClientSettings
 from failover.config.java_client import read_client
 from failover.config.mm2 import Role, Side, client_properties, with_prefix
-from failover.config.mm2_keys import CHECKPOINT, HEARTBEAT, SOURCE
+from failover.config.mm2_keys import ASSUMED_VERSION, CHECKPOINT, HEARTBEAT, SOURCE
 from failover.config.settings import Note, Setting, Settings
 
 
@@ -78,14 +78,6 @@ class FlowConfig(msgspec.Struct, frozen=True):
     def separator(self) -> str:
         """Gives the separator of remote topic names, untrimmed as the policy receives it."""
         return self.connectors[SOURCE]["replication.policy.separator"].text
-
-    @property
-    def internal_separator(self) -> str:
-        """Gives the separator of MM2's internal topics (MM2 3.6, KIP-949; DefaultReplicationPolicy.configure)."""
-        settings = self.connectors[SOURCE]
-        flag = settings["replication.policy.internal.topic.separator.enabled"]
-        # Java's Boolean.valueOf of the raw value, so anything but true is false.
-        return self.separator if flag.text.lower() == "true" else "."
 
     # -- what is mirrored ------------------------------------------------------------------------
 
@@ -192,7 +184,8 @@ class FlowConfig(msgspec.Struct, frozen=True):
 class Config(msgspec.Struct, frozen=True):
     """Is a whole configuration: ``path`` names its file, ``failover`` holds the ``failover.`` settings, prefix removed.
 
-    ``flows`` has every pair the driver would start a worker for, in the order of ``clusters``.
+    ``flows`` has every pair the driver would start a worker for, in the order of ``clusters``. ``mm2_version`` is the
+    (major, minor) whose defaults hold: ``failover.mm2.version``, else the newest known.
     """
 
     path: str
@@ -200,6 +193,7 @@ class Config(msgspec.Struct, frozen=True):
     flows: tuple[FlowConfig, ...]
     failover: Settings
     notes: tuple[Note, ...] = ()
+    mm2_version: tuple[int, int] = ASSUMED_VERSION
 
     @property
     def enabled_flows(self) -> tuple[FlowConfig, ...]:

@@ -85,8 +85,9 @@ def resolve(document: PropertiesDocument, raw: Mapping[str, Setting]) -> Config:
     )
     enabled = [(flow.source.alias, flow.target.alias) for flow in flows if flow.enabled]
     notes = [*document.notes, *notes_on_keys(raw, aliases, enabled, version, providers), *_client_notes(clusters)]
+    notes.sort(key=lambda note: note.origin.line or 0)
     settings = Settings({key: setting for key, setting in own.items() if not key.startswith("cluster.")})
-    return Config(document.path, clusters, flows, settings, tuple(dict.fromkeys(notes)))
+    return Config(document.path, clusters, flows, settings, tuple(dict.fromkeys(notes)), version)
 
 
 def select_flow(

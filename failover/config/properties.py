@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import codecs
+import re
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -10,6 +11,9 @@ import msgspec
 
 from failover.config.settings import Note, Origin
 from failover.errors import ConfigError, ConfigNotFound
+
+# A line with its end, of which Java knows three.
+_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -75,7 +79,7 @@ def parse_properties(data: bytes, path: str) -> PropertiesDocument:
     entries: list[Entry] = []
     line = 1
     try:
-        for element in javaproperties.parse(data):
+        for element in javaproperties.parse(_without_empty_beginnings(data)):
             if isinstance(element, javaproperties.KeyValue):
                 entries.append(Entry(element.key, element.value, line))
             line += _count_lines(element.source)
@@ -86,6 +90,24 @@ def parse_properties(data: bytes, path: str) -> PropertiesDocument:
         ) from None
     notes.extend(_duplicates(path, entries))
     return PropertiesDocument(path, tuple(entries), tuple(notes))
+
+
+def _without_empty_beginnings(data: bytes) -> bytes:
+    """Blanks each line that is a lone backslash where an entry may begin.
+
+    To Java such a line adds nothing and the next one begins afresh, so it may be a comment (java.util.Properties,
+    measured on Java 17); javaproperties would make the comment part of a key.
+    """
+    lines = _LINE.findall(data)
+    continued = False
+    for index, line in enumerate(lines):
+        content = line.strip(b"\r\n").lstrip(b" \t\f")
+        if not continued and content == b"\\":
+            lines[index] = line.replace(b"\\", b"")
+            continue
+        comment = not continued and content.startswith((b"#", b"!"))
+        continued = not comment and (len(content) - len(content.rstrip(b"\\"))) % 2 == 1
+    return b"".join(lines)
 
 
 def _count_lines(source: str) -> int:

@@ -47,7 +47,7 @@ class TestFlow:
         assert flow.topics_exclude == (r"mm2.*\.internal", r".*\.replica", "__.*")
         assert flow.groups_exclude == ("console-consumer-.*", "connect-.*", "__.*")
         assert flow.replication_policy_class == "org.apache.kafka.connect.mirror.DefaultReplicationPolicy"
-        assert (flow.separator, flow.internal_separator) == (".", ".")
+        assert flow.separator == "."
         assert flow.topic_filter_class.endswith(".DefaultTopicFilter")
         assert flow.group_filter_class.endswith(".DefaultGroupFilter")
         assert flow.offset_syncs_location == "source"
@@ -81,26 +81,24 @@ class TestFlow:
         assert flow.isolation_level == "read_committed"
 
     @pytest.mark.parametrize(
-        ("text", "separators"),
+        ("text", "separator"),
         [
-            ("replication.policy.separator=_", ("_", "_")),
-            ("replication.policy.separator=_\nreplication.policy.internal.topic.separator.enabled=false", ("_", ".")),
-            ("replication.policy.internal.topic.separator.enabled=false", (".", ".")),
-            ("A->B.replication.policy.separator=-", ("-", "-")),
-            ("replication.policy.separator=_ ", ("_ ", "_ ")),
+            ("replication.policy.separator=_", "_"),
+            ("A->B.replication.policy.separator=-", "-"),
+            ("replication.policy.separator=_ ", "_ "),
         ],
     )
-    def test_separators(self, tmp_path, text, separators):
-        flow = select_flow(load(tmp_path, PAIR + text)).flow
-        assert (flow.separator, flow.internal_separator) == separators
+    def test_the_separator_is_taken_as_written(self, tmp_path, text, separator):
+        assert select_flow(load(tmp_path, PAIR + text)).flow.separator == separator
 
     @pytest.mark.parametrize(
         ("version", "expected"),
         [("3.9.1", r".*[\-\.]internal"), ("4.0", r"mm2.*\.internal")],
     )
     def test_filter_defaults_follow_the_version(self, tmp_path, version, expected):
-        flow = select_flow(load(tmp_path, PAIR + f"failover.mm2.version = {version}")).flow
-        assert flow.topics_exclude[0] == expected
+        config = load(tmp_path, PAIR + f"failover.mm2.version = {version}")
+        assert select_flow(config).flow.topics_exclude[0] == expected
+        assert config.mm2_version == tuple(map(int, version.split(".")[:2]))
 
     def test_old_filter_names_count_until_four(self, tmp_path):
         old = PAIR + "topics.blacklist=x\nA->B.groups.blacklist=y\nfailover.mm2.version="

@@ -34,6 +34,7 @@ def values(text: str | bytes) -> dict[str, str]:
         ("a=x\\\n# y", {"a": "x# y"}),
         ("a=x\\\\\nb=y", {"a": "x\\", "b": "y"}),
         ("a=x\\", {"a": "x"}),
+        ("\\\n# no key\n  \\\r\n \\\r! nor this\\\nb=2", {"b": "2"}),
         (r"a\=b=1", {"a=b": "1"}),
         (r"a\ b=1", {"a b": "1"}),
         (r"A->B.enabled=true", {"A->B.enabled": "true"}),
