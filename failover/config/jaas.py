@@ -15,7 +15,8 @@ _NAMED_ESCAPES: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", 
 _SPACE: Final = re.compile(r"(?:[\x00-\x20]+|//[^\r\n]*|/\*.*?\*/)+", re.DOTALL)
 # What java.io.StreamTokenizer joins to a word. A word that begins with a digit, '.' or '-' it takes for a number,
 # and Kafka then refuses the value: such values have to be quoted.
-_WORD: Final = re.compile(r"[A-Za-z_$\u00a0-\uffff][A-Za-z0-9_$.\-\u00a0-\uffff]*")
+# (Said by what is not in a word, since a class with a wide range takes 10 ms to compile.)
+_WORD: Final = re.compile(r"[^\x00-#%-@\[-^`{-\x9f][^\x00-#%-,/:-@\[-^`{-\x9f]*")
 _OCTAL: Final = re.compile(r"[0-3][0-7]{0,2}|[4-7][0-7]?")
 
 
