@@ -24,6 +24,9 @@ _TIMERS = {
     "log.retention.check.interval.ms": "1000",
     "log.segment.delete.delay.ms": "1000",
     "controlled.shutdown.max.retries": "1",
+    # a killed broker may register again only when its old session is over
+    "broker.session.timeout.ms": "4000",
+    "broker.heartbeat.interval.ms": "500",
 }
 # few internal partitions: each is a file to open at start and a coordinator to load
 _SMALL = {
@@ -82,8 +85,6 @@ def server_properties(
         **_SMALL,
         **_TIMERS,
     }
-    if len(nodes) > 1:
-        settings |= {"broker.session.timeout.ms": "4000", "broker.heartbeat.interval.ms": "500"}
     if options.kafka_version.startswith("3."):
         settings["group.coordinator.rebalance.protocols"] = "classic,consumer"
     if options.authorizer:

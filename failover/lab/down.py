@@ -33,7 +33,11 @@ def end_lab(folder: Path, *, keep_logs: bool = False) -> list[str]:
             shutil.rmtree(path)
         elif path not in logs:
             path.unlink()
-    for path in [folder / "mm2.properties", *folder.glob("log4j*.properties"), *(set(folder.glob("*.log")) - logs)]:
+    for path in [
+        *folder.glob("mm2*.properties"),
+        *folder.glob("log4j*.properties"),
+        *(set(folder.glob("*.log")) - logs),
+    ]:
         path.unlink(missing_ok=True)
     shutil.rmtree(folder / "certs", ignore_errors=True)
     if not logs:

@@ -54,6 +54,11 @@ class Lab:
         """Is the mm2.properties every command accepts."""
         return self.folder / "mm2.properties"
 
+    @property
+    def proxied_config(self) -> Path:
+        """Is the same through the proxy, where the lab has one."""
+        return self.folder / "mm2-proxied.properties"
+
     def bootstrap(self, alias: str, listener: Listener = "plaintext") -> str:
         """Returns a cluster's bootstrap servers."""
         return self.state.cluster(alias).bootstrap(listener)

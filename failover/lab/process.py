@@ -10,6 +10,7 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -56,24 +57,22 @@ def spawn(name: str, argv: Sequence[str], *, log: Path, environ: Mapping[str, st
 
 def start_time(pid: int) -> str | None:
     """Returns when a pid's process started in the system's own unit, or None when there is none or only its zombie."""
-    if (_PROC / "self" / "stat").exists():
-        try:
-            # the command's name may hold blanks and parentheses; the fields after it are fixed
-            fields = (_PROC / str(pid) / "stat").read_bytes().rsplit(b")", 1)[1].split()
-        except (OSError, IndexError):
-            return None
-        return None if fields[0] in (b"Z", b"X") else fields[19].decode()
-    shown = subprocess.run(
-        ["ps", "-o", "stat=,lstart=", "-p", str(pid)], capture_output=True, text=True, check=False
-    ).stdout.strip()
-    status, _, started = shown.partition(" ")
-    return None if not started or status.startswith("Z") else started.strip()
+    return _look(pid)[1]
 
 
 def alive(process: Process) -> bool:
     """Says whether exactly this process still runs; a frozen one does."""
     _reap(process.pid)
     return start_time(process.pid) == process.started
+
+
+def condition(process: Process) -> Literal["running", "frozen", "stopped", "gone"]:
+    """Says whether a process runs, is frozen by SIGSTOP, or is gone; never ``stopped``, which only the lab knows."""
+    _reap(process.pid)
+    status, started = _look(process.pid)
+    if started != process.started:
+        return "gone"
+    return "frozen" if status == "T" else "running"
 
 
 def send(process: Process, number: signal.Signals) -> bool:
@@ -152,3 +151,21 @@ def python() -> str:
 def _reap(pid: int) -> None:
     with contextlib.suppress(ChildProcessError):
         os.waitpid(pid, os.WNOHANG)
+
+
+def _look(pid: int) -> tuple[str, str | None]:
+    """Returns a process's state letter and start time."""
+    if (_PROC / "self" / "stat").exists():
+        try:
+            # the command's name may hold blanks and parentheses; the fields after it are fixed
+            fields = (_PROC / str(pid) / "stat").read_bytes().rsplit(b")", 1)[1].split()
+        except (OSError, IndexError):
+            return "X", None
+        status, started = fields[0].decode(), fields[19].decode()
+    else:
+        command = ["ps", "-o", "stat=,lstart=", "-p", str(pid)]
+        shown = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        status, _, started = shown.partition(" ")
+        started = started.strip()
+    status = status[:1]
+    return status, None if status in ("Z", "X", "") else started

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 _ASK_SECONDS = 10
 Isolation = Literal["read_uncommitted", "read_committed"]
 Protocol = Literal["classic", "consumer"]
+# the keys of a Mapping are invariant: a named tuple is no tuple there
+Offsets = Mapping[tuple[str, int], int] | Mapping[TopicPartition, int]
 
 
 class Produced(NamedTuple):
@@ -216,9 +218,7 @@ class Side:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def commit(
-        self, group: str, offsets: Mapping[tuple[str, int], int], *, metadata: str = "", seconds: float = 30
-    ) -> None:
+    def commit(self, group: str, offsets: Offsets, *, metadata: str = "", seconds: float = 30) -> None:
         """Commits for a group without members, retried while its coordinator is not ready.
 
         Raises LabError naming the partition's error.
@@ -295,7 +295,7 @@ class Side:
         finally:
             consumer.close()
 
-    def place(self, group: str, offsets: Mapping[tuple[str, int], int], *, protocol: Protocol = "classic") -> None:
+    def place(self, group: str, offsets: Offsets, *, protocol: Protocol = "classic") -> None:
         """Makes a group of this protocol that stands at these offsets and has no members left."""
         from confluent_kafka import TopicPartition as Place
 

@@ -81,6 +81,7 @@ def _start(lab: Lab, checkpoint: Path, say: Callable[[str], None]) -> None:
             lab.start_broker(broker)
     lab.write_config(lab.config, user=cluster_user(lab.state))
     if options.proxy:
+        lab.write_config(lab.proxied_config, listener="proxy")
         lab.start_proxy()
     if options.mm2 and options.security == "plaintext":
         lab.start_mirror()  # it waits for the brokers by itself

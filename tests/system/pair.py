@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 from failover.lab import Lab, MirrorOptions
 from failover.lab.internal_records import Checkpoint, checkpoint_of
 from failover.lab.lab import Listener
-from failover.lab.side import Follower, Produced, Side
+from failover.lab.side import Follower, Offsets, Produced, Side
 from failover.model import Record, TopicPartition
 
 # topics MirrorMaker 2, this tool and the brokers make by themselves
@@ -81,7 +81,7 @@ class Pair:
     def produce(self, alias: str, topic: str, count: int, **options: Any) -> list[Produced]:
         return self.sides[alias].produce(topic, count, **options)
 
-    def commit(self, alias: str, group: str, offsets: Mapping[tuple[str, int], int], *, metadata: str = "") -> None:
+    def commit(self, alias: str, group: str, offsets: Offsets, *, metadata: str = "") -> None:
         self.sides[alias].commit(group, offsets, metadata=metadata)
 
     def committed(self, alias: str, group: str) -> dict[TopicPartition, int]:
