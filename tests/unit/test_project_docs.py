@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 import re
 import shlex
@@ -12,6 +13,9 @@ import pytest
 import yaml
 
 from failover.cli import COMMANDS
+from failover.model.plan import Verdict
+from failover.planning.decide import COMMIT_CODES, REFUSE_CODES, SKIP_CODES
+from failover.planning.group_rules import GROUP_CODES
 
 ROOT = Path(__file__).parents[2]
 PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("playbooks/*.md")])
@@ -60,11 +64,13 @@ def test_the_pages_mention_commands() -> None:
 
 @pytest.mark.parametrize(("page", "line"), CASES)
 def test_every_command_and_option_shown_exists(page: str, line: str) -> None:
-    command: click.Command = click.Group(commands={name: command_named(name) for name in COMMANDS})
-    for argument in argv_of(line):
+    name, *arguments = argv_of(line)
+    assert name in {*COMMANDS, "--help"}, f"{page}: {line}"
+    command = command_named(name) if name in COMMANDS else click.Command("failover")
+    for argument in arguments:
         if argument.startswith("--"):
-            known = {name for parameter in command.params for name in [*parameter.opts, *parameter.secondary_opts]}
-            assert argument.split("=")[0] in known | {"--help", "--version"}, f"{page}: {line}"
+            known = {option for parameter in command.params for option in [*parameter.opts, *parameter.secondary_opts]}
+            assert argument.split("=")[0] in known | {"--help"}, f"{page}: {line}"
         elif isinstance(command, click.Group):
             assert argument in command.commands, f"{page}: {line}"
             command = command.commands[argument]
@@ -101,3 +107,36 @@ def test_exit_codes_of_the_errors_are_documented() -> None:
     }
     for code in codes:
         assert re.search(rf"^\| [\d, ]*\b{code}\b[\d, ]* \|", table, re.MULTILINE), code
+
+
+def finding_codes() -> set[str]:
+    """Each code that a check gives its findings."""
+    found = set()
+    for path in (ROOT / "failover/checks").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
+                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}"
+                found.add(str(node.args[0].value))
+    return found
+
+
+def rows_of(page: str, title: str) -> set[str]:
+    """The first cells, in backticks, of the table below a title."""
+    section = (ROOT / page).read_text(encoding="utf-8").partition(f"{title}\n")[2]
+    return set(
+        re.findall(r"^\| `([\w-]+)` \|", re.split(r"^#", section, maxsplit=1, flags=re.MULTILINE)[0], re.MULTILINE)
+    )
+
+
+@pytest.mark.parametrize(
+    ("title", "codes"),
+    [
+        ("### A partition is committed", set(COMMIT_CODES)),
+        ("### A partition is left as it stands", set(SKIP_CODES)),
+        ("### A partition or a group is refused", {*REFUSE_CODES, *GROUP_CODES}),
+        ("### Findings", finding_codes()),
+        ("## Verdicts", {str(verdict) for verdict in Verdict}),
+    ],
+)
+def test_the_operator_guide_has_a_row_for_each_code_and_no_other(title: str, codes: set[str]) -> None:
+    assert rows_of("docs/operator.md", title) == codes
