@@ -57,7 +57,7 @@ class PlannedCluster(msgspec.Struct, frozen=True):
     silent_since: datetime | None = None
 
 
-class PlannedCheckpoint(msgspec.Struct, frozen=True):
+class PlannedCheckpoint(msgspec.Struct, frozen=True, gc=False):
     """Is MM2's newest checkpoint of the partition; ``age_seconds`` counts from its record."""
 
     upstream: int
@@ -66,21 +66,21 @@ class PlannedCheckpoint(msgspec.Struct, frozen=True):
     age_seconds: float
 
 
-class PositionAfter(msgspec.Struct, frozen=True):
+class PositionAfter(msgspec.Struct, frozen=True, gc=False):
     """Is where consumers start after the plan was executed, and what decides it."""
 
     offset: int | None
     by: Literal["plan", "standing-commit", "auto.offset.reset"]
 
 
-class Mm2Answer(msgspec.Struct, frozen=True):
+class Mm2Answer(msgspec.Struct, frozen=True, gc=False):
     """Is MM2's own answer for the partition and what it would read again (None: unknown)."""
 
     offset: int
     reread: int | None
 
 
-class PlannedPartition(msgspec.Struct, frozen=True):
+class PlannedPartition(msgspec.Struct, frozen=True, gc=False):
     """Is the decision for one partition of one group; ``topic`` is the target's name.
 
     ``source_committed``, ``source_end``, ``target_committed``: None = unknown or none.
@@ -130,7 +130,11 @@ class LocalTopic(msgspec.Struct, frozen=True):
 
 
 class PlannedGroup(msgspec.Struct, frozen=True):
-    """Is the decision for one group; ``state`` is Kafka's own word on the target."""
+    """Is the decision for one group; ``state`` is Kafka's own word on the target.
+
+    ``when_free``: for a group that is refused only because of its state (members, moving commits,
+    no answer), the decisions that hold once it is empty; () for every other group.
+    """
 
     group: str
     exists: bool
@@ -144,6 +148,7 @@ class PlannedGroup(msgspec.Struct, frozen=True):
     subscribe: tuple[str, ...]
     local_topics: tuple[LocalTopic, ...]
     partitions: tuple[PlannedPartition, ...]
+    when_free: tuple[PlannedPartition, ...] = ()
 
 
 class Unreplicated(msgspec.Struct, frozen=True):

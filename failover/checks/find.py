@@ -1,0 +1,69 @@
+"""The table of checks and their one entry, ``find``."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from failover.checks.cluster_checks import min_isr_unsatisfiable, offsets_expire, source_degraded
+from failover.checks.flow_checks import (
+    checkpoint_stale,
+    checkpoint_unconfirmed,
+    internal_topics,
+    mm2_group_sync,
+    naming_mismatch,
+    partition_count_differs,
+    partition_uncovered,
+)
+from failover.checks.group_checks import (
+    group_excluded,
+    offsets_pending,
+    rewound_upstream,
+    source_active,
+    subscription_changes,
+)
+from failover.checks.look import Look
+from failover.model.names import TopicPartition
+from failover.model.plan import Finding, PlannedGroup, Severity
+from failover.model.snapshot import Snapshot
+
+Check = Callable[[Look], Iterable[Finding]]
+
+CHECKS: tuple[Check, ...] = (
+    source_degraded,
+    mm2_group_sync,
+    source_active,
+    naming_mismatch,
+    internal_topics,
+    checkpoint_unconfirmed,
+    checkpoint_stale,
+    rewound_upstream,
+    partition_uncovered,
+    partition_count_differs,
+    offsets_pending,
+    offsets_expire,
+    min_isr_unsatisfiable,
+    subscription_changes,
+    group_excluded,
+)
+
+_ORDER = {Severity.ERROR: 0, Severity.WARNING: 1, Severity.INFO: 2}
+
+
+def find(
+    snapshot: Snapshot,
+    groups: Sequence[PlannedGroup] = (),
+    written: Mapping[str, Mapping[TopicPartition, int]] | None = None,
+) -> tuple[Finding, ...]:
+    """Runs every check on one look and what was decided from it; errors first, then in the table's order.
+
+    ``written``: group → target partition → offset that this tool committed last, so that its own
+    work is not taken for MM2's.
+    """
+    look = Look(snapshot, groups, written or {})
+    found = [finding for check in CHECKS for finding in check(look)]
+    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+
+
+def worst(findings: Iterable[Finding]) -> Severity | None:
+    """Gives the heaviest severity, None when there is no finding."""
+    return min((finding.severity for finding in findings), key=_ORDER.__getitem__, default=None)

@@ -1,0 +1,321 @@
+"""From one look at both clusters to a plan: every group, its verdict, what it costs, what is lost."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+from datetime import timedelta
+
+import msgspec
+
+from failover.checks import find
+from failover.errors import UsageError
+from failover.model.cluster import ClusterStatus, LogRange, TopicInfo
+from failover.model.groups import Commit
+from failover.model.names import TopicPartition
+from failover.model.plan import (
+    Action,
+    LocalTopic,
+    Plan,
+    PlannedCluster,
+    PlannedGroup,
+    PlannedPartition,
+    PlanOptions,
+)
+from failover.model.snapshot import Snapshot
+from failover.planning.decide import decide
+from failover.planning.fingerprint import fingerprint
+from failover.planning.group_rules import UNTIL_FREE, GroupLook, group_refusal
+from failover.planning.losses import losses, unplaced_finding
+from failover.planning.summary import summarize
+from failover.planning.verdict import plain, reasons, verdict
+from failover.planning.view import PartitionView
+
+VERSION = 1
+
+Written = Mapping[str, Mapping[TopicPartition, int]]
+
+
+def make_plan(
+    snapshot: Snapshot,
+    options: PlanOptions,
+    *,
+    plan_id: str,
+    operator: str,
+    reason: str,
+    ttl_seconds: float,
+    tool_version: str,
+    earlier: Plan | None = None,
+    written: Written | None = None,
+    locked_by: str = "",
+    settle_seconds: float = 6.0,
+) -> Plan:
+    """Decides every group of the snapshot and gives the plan, with its fingerprint.
+
+    ``ttl_seconds``: how long it may be executed, from ``snapshot.taken``. ``earlier``: an earlier
+    plan of the flow, to notice recreated topics. ``written``: group → target partition → offset
+    that this tool wrote last. ``locked_by``: the live holder of the lock, "" when free.
+    Raises ``UsageError`` for options that contradict each other or need offsets by time.
+    """
+    _check(options)
+    builder = _Builder(snapshot, options, earlier, written or {}, locked_by)
+    groups = tuple(builder.group(name) for name in _selected(snapshot, options))
+    lost, unplaced = losses(snapshot)
+    plan = Plan(
+        version=VERSION,
+        id=plan_id,
+        created=snapshot.taken,
+        expires=snapshot.taken + timedelta(seconds=ttl_seconds),
+        tool_version=tool_version,
+        operator=operator,
+        reason=reason,
+        source=_cluster(snapshot.source.status),
+        target=_cluster(snapshot.target.status),
+        flow=snapshot.flow,
+        options=options,
+        groups=groups,
+        not_planned=snapshot.not_planned,
+        unreplicated=lost,
+        summary=summarize(groups, snapshot.not_planned, lost, settle_seconds),
+        findings=(*find(snapshot, groups, written), *unplaced_finding(unplaced)),
+        topic_ids=_topic_ids(snapshot, groups),
+    )
+    return msgspec.structs.replace(plan, fingerprint=fingerprint(plan))
+
+
+def exit_code(plan: Plan) -> int:
+    """Gives ``plan``'s exit status: 0 all ready or nothing, 3 none ready or partial, else 4."""
+    counts = plan.summary.groups
+    if not counts.partial and not counts.refused:
+        return 0
+    return 4 if counts.partial or counts.ready else 3
+
+
+def _check(options: PlanOptions) -> None:
+    if options.missing.startswith(("at=", "ago=")):
+        raise UsageError(
+            f"--missing {options.missing}: offsets by time were not looked up for this plan",
+            hint="use --missing earliest or leave",
+        )
+    if options.missing not in ("leave", "earliest", "latest", "fail"):
+        raise UsageError(f"--missing {options.missing}: no such policy", hint="leave, earliest, latest or fail")
+    if options.missing == "latest" and not options.allow_skip:
+        raise UsageError(
+            "--missing latest starts consumers beyond records they never read",
+            hint="add --allow-skip if that is meant, or use --missing earliest",
+        )
+    if options.precision not in ("exact", "bounded", "conservative"):
+        raise UsageError(f"--precision {options.precision}: no such precision", hint="exact, bounded or conservative")
+
+
+def _selected(snapshot: Snapshot, options: PlanOptions) -> Iterable[str]:
+    """Gives the groups to decide; one named by hand is decided though the snapshot lacks it."""
+    names = set(snapshot.groups) if not options.groups else set(options.groups)
+    if options.group_pattern is not None and not options.groups:
+        pattern = re.compile(options.group_pattern)
+        names = {name for name in names if pattern.fullmatch(name)}
+    return sorted(names - set(options.exclude_groups))
+
+
+def _cluster(status: ClusterStatus) -> PlannedCluster:
+    return PlannedCluster(status.alias, status.cluster_id, str(status.state), status.detail, status.silent_since)
+
+
+def _topic_ids(snapshot: Snapshot, groups: Iterable[PlannedGroup]) -> dict[str, str]:
+    names = {partition.topic for group in groups for partition in group.partitions}
+    topics = snapshot.target.topics
+    return {name: info.topic_id for name in sorted(names) if (info := topics.get(name)) is not None and info.topic_id}
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """Is what all groups share of one target partition."""
+
+    source: TopicPartition
+    source_range: LogRange | None
+    topic_info: TopicInfo | None
+    target_range: LogRange | None
+    unavailable: bool
+    foreign: tuple[str, ...]
+    id_changed: bool
+
+
+class _Builder:
+    """Holds what all groups share while a plan is built."""
+
+    def __init__(
+        self, snapshot: Snapshot, options: PlanOptions, earlier: Plan | None, written: Written, locked_by: str
+    ) -> None:
+        self.snapshot = snapshot
+        self.options = options
+        self.earlier = earlier
+        self.written = written
+        self.locked_by = locked_by
+        self.target_names = {source: target for target, source in snapshot.mirrored.items()}
+        self.taken_ms = int(snapshot.taken.timestamp() * 1000)
+        self.earlier_ms = int(earlier.created.timestamp() * 1000) if earlier is not None else 0
+        self.places: dict[TopicPartition, _Place] = {}
+        self.wanted = frozenset(options.topics)
+
+    def group(self, name: str) -> PlannedGroup:
+        """Decides one group."""
+        snapshot = self.snapshot
+        info, source_info = snapshot.target.groups.get(name), snapshot.source.groups.get(name)
+        source_commits = self._named_for_target(snapshot.source.commits.get(name, {}))
+        target_commits = snapshot.target.commits.get(name, {})
+        checkpoints = snapshot.checkpoints.get(name, {})
+        on_mirrored = {tp for tp in target_commits if tp.topic in snapshot.mirrored}
+        traces = {tp for tp in (*checkpoints, *source_commits, *on_mirrored) if self._wants(tp.topic)}
+        found = bool(
+            checkpoints
+            or source_commits
+            or target_commits
+            or snapshot.source.commits.get(name)
+            or (info is not None and (info.exists or info.fault is not None))
+            or (source_info is not None and source_info.exists)
+        )
+        written = self.written.get(name, {})
+        refusal = group_refusal(GroupLook(name, info, found, snapshot, self.options, self.locked_by, written))
+        topics = sorted({tp.topic for tp in traces} or (self._topics_to_create() if not found else ()))
+        views = self._views(name, topics, traces, source_commits)
+        partitions = self._decide(views, refusal)
+        return PlannedGroup(
+            group=name,
+            exists=info is not None and info.exists,
+            type=str(info.type) if info is not None else "unknown",
+            state=info.state if info is not None else "Unknown",
+            members=info.members if info is not None else (),
+            source_state=source_info.state if source_info is not None else None,
+            source_members=len(source_info.members) if source_info is not None else None,
+            verdict=(judged := verdict(partitions, refusal, bool(traces), found)),
+            reasons=reasons(judged, partitions, refusal, found),
+            subscribe=self._subscribe(topics),
+            local_topics=self._local_topics(topics, target_commits),
+            partitions=partitions,
+            when_free=self._decide(views, None) if refusal in UNTIL_FREE and traces else (),
+        )
+
+    def _decide(self, views: list[PartitionView], refusal: str | None) -> tuple[PlannedPartition, ...]:
+        decided = tuple(decide(view, self.options, refusal, self.taken_ms) for view in views)
+        if refusal is not None or not self.options.all_or_nothing or all(plain(p) for p in decided):
+            return decided
+        return tuple(
+            decide(view, self.options, "all-or-nothing", self.taken_ms) if p.action is Action.COMMIT else p
+            for view, p in zip(views, decided, strict=True)
+        )
+
+    def _named_for_target(self, commits: Mapping[TopicPartition, Commit]) -> dict[TopicPartition, Commit]:
+        names = self.target_names
+        return {
+            TopicPartition(name, tp.partition): commit
+            for tp, commit in commits.items()
+            if (name := names.get(tp.topic)) is not None
+        }
+
+    def _wants(self, topic: str) -> bool:
+        wanted = self.wanted
+        return not wanted or topic in wanted or self.snapshot.mirrored.get(topic) in wanted
+
+    def _topics_to_create(self) -> list[str]:
+        """``--create-group``: the topics named by hand, since the group itself names none."""
+        return [topic for topic in self.snapshot.mirrored if self.wanted and self._wants(topic)]
+
+    def _partition_count(self, topic: str, traces: Iterable[TopicPartition]) -> int:
+        """Counts the partitions to decide: all of the topic, so that none is left out silently."""
+        target = self.snapshot.target.topics.get(topic)
+        source = self.snapshot.source.topics.get(self.snapshot.mirrored.get(topic, topic))
+        known = max((tp.partition + 1 for tp in traces if tp.topic == topic), default=0)
+        return max(known, target.partitions if target else 0, source.partitions if source else 0)
+
+    def _place(self, tp: TopicPartition) -> _Place:
+        place = self.places.get(tp)
+        if place is None:
+            snapshot, target = self.snapshot, self.snapshot.target
+            source = TopicPartition(snapshot.mirrored.get(tp.topic, tp.topic), tp.partition)
+            info = target.topics.get(tp.topic)
+            old_id = self.earlier.topic_ids.get(tp.topic) if self.earlier is not None else None
+            place = self.places[tp] = _Place(
+                source=source,
+                source_range=snapshot.source.logs.get(source),
+                topic_info=info,
+                target_range=target.logs.get(tp),
+                unavailable=tp in target.log_faults or (info is not None and tp.partition in info.leaderless),
+                foreign=snapshot.foreign_owners.get(tp.topic, ()),
+                id_changed=bool(old_id and info is not None and info.topic_id and info.topic_id != old_id),
+            )
+        return place
+
+    def _views(
+        self,
+        group: str,
+        topics: Iterable[str],
+        traces: Iterable[TopicPartition],
+        commits: Mapping[TopicPartition, Commit],
+    ) -> list[PartitionView]:
+        snapshot = self.snapshot
+        source, target = snapshot.source, snapshot.target
+        known = source.status.answers and group in source.commits and group not in source.group_faults
+        checkpoints, translations = snapshot.checkpoints.get(group, {}), snapshot.translations.get(group, {})
+        answers, written = snapshot.mm2_answers.get(group, {}), self.written.get(group, {})
+        target_commits = target.commits.get(group, {})
+        info = target.groups.get(group)
+        views = []
+        for topic in topics:
+            for number in range(self._partition_count(topic, traces)):
+                tp = TopicPartition(topic, number)
+                place, checkpoint = self._place(tp), checkpoints.get(tp)
+                views.append(
+                    PartitionView(
+                        topic=topic,
+                        partition=number,
+                        source_topic=place.source.topic,
+                        source_known=known,
+                        source_commit=commits.get(tp),
+                        source_range=place.source_range,
+                        checkpoint=checkpoint,
+                        translation=translations.get(tp),
+                        mm2_answer=answers.get(tp),
+                        target_commit=target_commits.get(tp),
+                        topic_info=place.topic_info,
+                        target_range=place.target_range,
+                        unavailable=place.unavailable,
+                        foreign=place.foreign,
+                        # A checkpoint from before the last plan speaks of the topic that plan saw.
+                        recreated=place.id_changed
+                        and checkpoint is not None
+                        and checkpoint.timestamp <= self.earlier_ms,
+                        written=written.get(tp),
+                        active=info is not None and bool(info.members),
+                        synced=snapshot.group_offsets_synced,
+                    )
+                )
+        return views
+
+    def _subscribe(self, topics: Iterable[str]) -> tuple[str, ...]:
+        """Names what consumers must read on the target: the mirrored topics AND those of new producers.
+
+        MM2 (DefaultReplicationPolicy) renames topics; after the failover producers write to the
+        plain name. Where names stay (IdentityReplicationPolicy) both are one.
+        """
+        mirrored = self.snapshot.mirrored
+        return tuple(dict.fromkeys(name for topic in topics for name in (topic, mirrored.get(topic, topic))))
+
+    def _local_topics(self, topics: Iterable[str], commits: Mapping[TopicPartition, Commit]) -> tuple[LocalTopic, ...]:
+        snapshot = self.snapshot
+        committed = {tp.topic for tp in commits}
+        found = []
+        for topic in topics:
+            plain = snapshot.mirrored.get(topic, topic)
+            if plain == topic:
+                continue
+            here, there = snapshot.target.topics.get(plain), snapshot.source.topics.get(plain)
+            model = there or snapshot.target.topics.get(topic)
+            found.append(
+                LocalTopic(
+                    topic=plain,
+                    exists=here is not None,
+                    partitions=here.partitions if here is not None else None,
+                    expected_partitions=model.partitions if model is not None else None,
+                    committed=plain in committed,
+                )
+            )
+        return tuple(found)
