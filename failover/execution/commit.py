@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from failover.errors import ClusterError
+from failover.execution.commits import to_commit
 from failover.execution.recheck import TargetNow, active_text, decide, left
-from failover.execution.record import build, to_commit
+from failover.execution.record import build
 from failover.execution.rehearsal import look_at_place
 from failover.kafka.port import Cluster, CommitResults
 from failover.model.execution import Execution, Outcome
@@ -154,7 +155,11 @@ class Executor:
         self._intents |= intents
         self.journal.sync()
         sent = {
-            name: {TopicPartition(p.topic, p.partition): to_commit(p.planned) for p in intent.partitions}
+            name: {
+                TopicPartition(p.topic, p.partition): to_commit(p.planned)
+                for p in intent.partitions
+                if p.planned is not None
+            }
             for name, intent in intents.items()
             if intent.partitions
         }
@@ -241,7 +246,9 @@ class Executor:
         if commits is None or isinstance(commits, Fault):
             return False
         return any(
-            (found := commits.get(TopicPartition(p.topic, p.partition))) is not None and found.offset > p.planned.offset
+            (found := commits.get(TopicPartition(p.topic, p.partition))) is not None
+            and p.planned is not None
+            and found.offset > p.planned.offset
             for p in self._intents[name].partitions
         )
 

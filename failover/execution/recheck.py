@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from failover.errors import StalePlan
-from failover.execution.record import planned_commit, to_record
+from failover.execution.commits import planned_commit, to_record
 from failover.model.cluster import LogRange
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
 from failover.model.names import Fault, TopicPartition

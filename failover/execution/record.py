@@ -1,4 +1,4 @@
-"""Pure: turns a plan and the events of its journal into the record of the execution.
+"""Pure: turns the events of a journal into the record of the execution, for what it aimed at.
 
 The record is always derived, never kept beside the journal, so that a crash at any moment
 leaves one truth. Rules: an intent without answer or read-back is ``unknown``; what was read
@@ -8,21 +8,13 @@ has members by then (its consumers moved on).
 
 from __future__ import annotations
 
-import base64
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
-from failover.model.execution import (
-    CommitRecord,
-    ExecutedGroup,
-    ExecutedPartition,
-    Execution,
-    Outcome,
-    Status,
-)
-from failover.model.groups import Commit
+from failover.execution.aims import AimedGroup, AimedPartition, aims_of_events, aims_of_plan, aims_of_undo
+from failover.model.execution import CommitRecord, ExecutedGroup, ExecutedPartition, Execution, Outcome, Status
 from failover.model.names import TopicPartition
-from failover.model.plan import Action, Plan, PlannedGroup, PlannedPartition, Verdict
+from failover.model.plan import Plan
 from failover.state.journal import (
     Answer,
     Event,
@@ -31,38 +23,15 @@ from failover.state.journal import (
     Intent,
     Left,
     ReadBack,
+    Seen,
     Started,
     Warned,
     intended,
 )
 
-
-def to_record(commit: Commit) -> CommitRecord:
-    """Writes a commit down for a file; metadata that is not UTF-8 goes in base64."""
-    try:
-        return CommitRecord(commit.offset, commit.metadata.decode(), commit.leader_epoch)
-    except UnicodeDecodeError:
-        encoded = base64.b64encode(commit.metadata).decode()
-        return CommitRecord(commit.offset, commit.metadata.decode(errors="replace"), commit.leader_epoch, encoded)
-
-
-def to_commit(record: CommitRecord) -> Commit:
-    """Reads a commit from a file, byte for byte."""
-    if record.metadata_base64 is not None:
-        return Commit(record.offset, base64.b64decode(record.metadata_base64), record.leader_epoch)
-    return Commit(record.offset, record.metadata.encode(), record.leader_epoch)
-
-
-def planned_commit(partition: PlannedPartition) -> Commit:
-    """Gives the commit a plan asks for. The source's leader epoch is never part of it."""
-    if partition.offset is None:
-        raise ValueError(f"{partition.topic}-{partition.partition} has nothing to commit")
-    if partition.metadata_base64 is not None:
-        return Commit(partition.offset, base64.b64decode(partition.metadata_base64))
-    return Commit(partition.offset, partition.metadata.encode())
-
-
 NOT_REACHED = "not-reached"
+_ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
+"""Kafka: what a coordinator answers to a commit, an OffsetDelete and a DeleteGroups of a group with members."""
 
 
 class _Story:
@@ -73,15 +42,17 @@ class _Story:
         self.left: Left | None = None
         self.before: dict[tuple[str, int], CommitRecord | None] = {}
         self.sent: dict[tuple[str, int], IntendedPartition] = {}
-        self.unchanged: dict[tuple[str, int], int] = {}
+        self.unchanged: dict[tuple[str, int], int | None] = {}
         self.refused: dict[tuple[str, int], tuple[str, str]] = {}
+        self.notes: tuple[str, ...] = ()
         self.answer: Answer | None = None
         self.read_back: ReadBack | None = None
         self.found: dict[tuple[str, int], int] = {}
         self.faults: dict[tuple[str, int], str] = {}
+        self.seen = False
         self.at: datetime | None = None
 
-    def take(self, event: Left | Intent | Answer | ReadBack) -> None:
+    def take(self, event: Left | Intent | Answer | ReadBack | Seen) -> None:
         self.at = event.at
         if isinstance(event, Left):
             self.head, self.left = self.head or event, event
@@ -94,105 +65,142 @@ class _Story:
                 self.sent[intended(partition)] = partition
             self.unchanged |= {(topic, number): offset for topic, number, offset in event.unchanged}
             self.refused = {(topic, number): (code, text) for topic, number, code, text in event.refused}
+            self.notes = event.notes
         elif isinstance(event, Answer):
             self.answer = event
             self.faults = {(topic, number): text for topic, number, text in event.faults}
+        elif isinstance(event, Seen):
+            self.seen = True
         else:
             self.read_back = event
             self.found = {(topic, number): offset for topic, number, offset in event.found}
 
+    @property
+    def stale(self) -> bool:
+        """Says whether nothing was written because the plan no longer holds."""
+        if self.left is not None:
+            return self.left.stale
+        return any(code != "group-active" for code, _ in self.refused.values())
+
+
+class _Run:
+    """Holds what the events say of the execution as a whole."""
+
+    def __init__(self, events: Iterable[Event]) -> None:
+        self.starts: list[Started] = []
+        self.finished: Finished | None = None
+        self.warnings: list[str] = []
+        self.stories: dict[str, _Story] = {}
+        for event in events:
+            if isinstance(event, Started):
+                self.starts.append(event)
+                self.finished = None
+            elif isinstance(event, Finished):
+                self.finished = event
+            elif isinstance(event, Warned):
+                self.warnings.append(event.message)
+            else:
+                self.stories.setdefault(event.group, _Story()).take(event)
+        if not self.starts:
+            raise ValueError("a journal begins with its started event")
+
 
 def build(plan: Plan, events: Iterable[Event]) -> Execution:
-    """Derives the execution's record. The first event must be ``Started``."""
-    started: Started | None = None
-    finished: datetime | None = None
-    warnings: list[str] = []
-    stories: dict[str, _Story] = {}
-    for event in events:
-        if isinstance(event, Started):
-            started = started or event
-        elif isinstance(event, Finished):
-            finished = event.at
-        elif isinstance(event, Warned):
-            warnings.append(event.message)
-        else:
-            finished = None
-            stories.setdefault(event.group, _Story()).take(event)
-    if started is None:
-        raise ValueError("a journal begins with its started event")
-    wanted = set(started.selected)
-    groups = tuple(_group(group, stories.get(group.group)) for group in plan.groups if group.group in wanted)
+    """Derives the record of an execution of a plan. The first event must be ``Started``."""
+    run = _Run(events)
+    return _build(run, aims_of_plan(plan, when_free=any(start.when_free for start in run.starts)))
+
+
+def build_undo(undone: Execution, events: Iterable[Event]) -> Execution:
+    """Derives the record of rolling an execution back."""
+    return _build(_Run(events), aims_of_undo(undone))
+
+
+def build_bare(events: Sequence[Event]) -> Execution:
+    """Derives a record where neither plan nor record is at hand: of what was written, done or left."""
+    return _build(_Run(events), aims_of_events(events))
+
+
+def _build(run: _Run, aims: Sequence[AimedGroup]) -> Execution:
+    first = run.starts[0]
+    wanted = {name for start in run.starts for name in start.selected}
+    aimed = [group for group in aims if group.group in wanted]
+    groups = tuple(_group(group, run.stories.get(group.group) or _Story()) for group in aimed)
     return Execution(
         version=1,
-        id=started.execution_id,
-        plan_id=started.plan_id,
-        fingerprint=started.fingerprint,
-        started=started.at,
-        finished=finished,
-        outcome=_outcome(plan, groups),
-        tool_version=started.tool_version,
-        operator=started.operator,
-        reason=started.reason,
-        source_alias=started.source_alias,
-        target_alias=started.target_alias,
-        target_cluster_id=started.target_cluster_id,
+        id=first.execution_id,
+        plan_id=first.plan_id,
+        fingerprint=first.fingerprint,
+        started=first.at,
+        finished=run.finished.at if run.finished else None,
+        outcome=_outcome(aimed, groups),
+        tool_version=first.tool_version,
+        operator=first.operator,
+        reason=first.reason,
+        source_alias=first.source_alias,
+        target_alias=first.target_alias,
+        target_cluster_id=first.target_cluster_id,
         groups=groups,
-        warnings=tuple(warnings),
+        warnings=tuple(run.warnings),
+        undoes=first.undoes,
+        continues=first.continues,
+        stopped=run.finished.stopped if run.finished else "",
     )
 
 
-def _group(planned: PlannedGroup, story: _Story | None) -> ExecutedGroup:
-    story = story or _Story()
-    partitions = tuple(_partition(planned, p, story) for p in planned.partitions)
+def _group(aimed: AimedGroup, story: _Story) -> ExecutedGroup:
+    partitions = tuple(_partition(p, story) for p in aimed.partitions)
     head, left = story.head, story.left
     newest = left or head
     reasons = {p.reason for p in partitions if p.status in (Status.REFUSED, Status.FAILED, Status.UNKNOWN)}
     return ExecutedGroup(
-        group=planned.group,
-        existed=head.existed if head else planned.exists,
-        state=newest.state if newest else planned.state,
+        group=aimed.group,
+        existed=head.existed if head else aimed.exists,
+        state=newest.state if newest else aimed.state,
         members=left.members if left else (),
         reasons=tuple(sorted(reasons)),
         partitions=partitions,
         message=left.message if left else "",
-        stale=left.stale if left else bool(story.refused),
+        stale=story.stale,
         finished=story.at,
+        notes=story.notes,
     )
 
 
-def _partition(group: PlannedGroup, planned: PlannedPartition, story: _Story) -> ExecutedPartition:
-    tp = TopicPartition(planned.topic, planned.partition)
-    written: int | None = None
-    read_back: int | None = None
+def _partition(aimed: AimedPartition, story: _Story) -> ExecutedPartition:
+    tp = TopicPartition(aimed.topic, aimed.partition)
+    sent = story.sent.get(tp)
+    written = sent.planned.offset if sent is not None and sent.planned is not None else None
+    read_back: int | None = story.found.get(tp)
     error: str | None = None
-    reason = planned.reason
-    if planned.action is not Action.COMMIT:
-        status = Status.SKIPPED if planned.action is Action.SKIP else Status.REFUSED
+    reason = aimed.reason
+    if not aimed.acts:
+        status, read_back = aimed.otherwise, None
     elif tp in story.refused:
         status, (reason, error) = Status.REFUSED, story.refused[tp]
-    elif tp in story.sent:
-        written, read_back = story.sent[tp].planned.offset, story.found.get(tp)
-        status, error = _judge(tp, story.sent[tp], story, read_back)
+    elif sent is not None:
+        status, error = _judge(tp, sent, story, read_back)
         if status is Status.REFUSED:
             reason, written = "group-active", None
     elif tp in story.unchanged:
         status, read_back = Status.UNCHANGED, story.found.get(tp, story.unchanged[tp])
     elif story.left is not None:
         status, reason = Status.REFUSED, story.left.reason
-    elif group.verdict is Verdict.REFUSED:
-        status = Status.REFUSED
     else:
-        status, reason = Status.SKIPPED, NOT_REACHED
+        status, reason = aimed.otherwise, NOT_REACHED if aimed.otherwise is Status.SKIPPED else reason
     return ExecutedPartition(
-        topic=planned.topic,
-        partition=planned.partition,
+        topic=aimed.topic,
+        partition=aimed.partition,
         before=story.before.get(tp),
-        planned=planned.offset,
+        planned=aimed.offset,
         written=written,
         read_back=read_back,
         status=status,
         reason=reason,
         error=error,
+        removes=aimed.acts and aimed.offset is None,
+        reread=aimed.reread,
+        lag_after=aimed.lag_after,
     )
 
 
@@ -203,19 +211,22 @@ def _judge(
     answer, looked = story.answer, story.read_back
     fault = story.faults.get(tp)
     refused = answer is not None and (fault is not None or (answer.fault is not None and not answer.lost))
-    planned = intent.planned.offset
+    planned = intent.planned.offset if intent.planned is not None else None
+    if looked is None and tp in story.unchanged:
+        # found done when the execution was resumed, and no crash since could undo that
+        return Status.COMMITTED, None
     if looked is not None and looked.fault is None:
         if read_back == planned:
             return Status.COMMITTED, None
         if refused:
             return _refusal(answer, fault)
-        if read_back is not None and read_back > planned and looked.members:
+        went_on = looked.members > 0 or looked.late or story.seen or tp in story.unchanged
+        if planned is not None and read_back is not None and read_back > planned and went_on:
             return Status.COMMITTED, None
         before = intent.before.offset if intent.before else None
         if (answer is None or answer.lost) and read_back == before:
             return Status.FAILED, "the connection broke before the answer, and the commit did not take effect"
-        found = "nothing" if read_back is None else str(read_back)
-        return Status.FAILED, f"read back {found} instead of {planned}"
+        return Status.FAILED, f"read back {_text(read_back)} instead of {_text(planned)}"
     if refused:
         return _refusal(answer, fault)
     if answer is None or answer.lost:
@@ -224,23 +235,27 @@ def _judge(
     return Status.UNKNOWN, f"accepted by the broker, but could not be read back{why}"
 
 
+def _text(offset: int | None) -> str:
+    return "nothing" if offset is None else str(offset)
+
+
 def _refusal(answer: Answer | None, fault: str | None) -> tuple[Status, str | None]:
     """Tells a group that became active (nothing was written, nothing is wrong) from other refusals."""
     text = fault or (answer.fault if answer is not None else None) or ""
-    return (Status.REFUSED if text.startswith("UNKNOWN_MEMBER_ID") else Status.FAILED), text
+    return (Status.REFUSED if text.startswith(_ACTIVE) else Status.FAILED), text
 
 
-def _outcome(plan: Plan, groups: tuple[ExecutedGroup, ...]) -> Outcome:
+def _outcome(aims: Sequence[AimedGroup], groups: tuple[ExecutedGroup, ...]) -> Outcome:
     statuses = {p.status for group in groups for p in group.partitions}
-    verdicts = {group.group: group.verdict for group in plan.groups}
     if Status.UNKNOWN in statuses:
         return Outcome.UNKNOWN
     if Status.FAILED in statuses:
         return Outcome.FAILED
     written = statuses & {Status.COMMITTED, Status.UNCHANGED}
+    odd = {aimed.group for aimed in aims if aimed.odd}
     left = any(
-        group.message
-        or verdicts[group.group] in (Verdict.PARTIAL, Verdict.REFUSED)
+        group.group in odd
+        or (group.message and not group.partitions)
         or any(p.status is Status.REFUSED or p.reason == NOT_REACHED for p in group.partitions)
         for group in groups
     )

@@ -46,10 +46,29 @@ class CommitRecord(msgspec.Struct, frozen=True):
     metadata_base64: str | None = None
 
 
+class Now(StrEnum):
+    """Is how a partition stands when it is verified later.
+
+    ``held``: at the written value. ``advanced``: beyond it, and the group had members since.
+    ``expired``: gone after the time the brokers keep offsets of a group without members;
+    ``missing``: gone before that. ``overwritten``: beyond it though nobody consumed.
+    """
+
+    HELD = "held"
+    ADVANCED = "advanced"
+    EXPIRED = "expired"
+    OVERWRITTEN = "overwritten"
+    MISSING = "missing"
+    BELOW = "below"
+
+
 class ExecutedPartition(msgspec.Struct, frozen=True):
     """Is one partition's story. ``before``: None when nothing was committed before.
 
-    ``written``: sent to the broker; ``read_back``: found afterwards, None when not read.
+    ``written``: sent to the broker; ``read_back``: found afterwards, None when not read or, where
+    ``removes``, when it is gone. ``removes``: the commit was to be deleted (rolling back).
+    ``now`` and ``verdict`` are there once it was verified, ``lag`` (records to the log's end) where
+    the end could be read. ``reread`` and ``lag_after``: the plan's forecast.
     """
 
     topic: str
@@ -61,13 +80,24 @@ class ExecutedPartition(msgspec.Struct, frozen=True):
     status: Status
     reason: str = ""
     error: str | None = None
+    removes: bool = False
+    reread: int | None = None
+    lag_after: int | None = None
+    now: int | None = None
+    verdict: Now | None = None
+    lag: int | None = None
+
+    @property
+    def sent(self) -> bool:
+        """Says whether a commit or a deletion was sent and not refused."""
+        return self.written is not None or (self.removes and self.status not in (Status.REFUSED, Status.SKIPPED))
 
 
 class ExecutedGroup(msgspec.Struct, frozen=True):
     """Is one group's story. ``existed``: the target knew it before; ``reasons``: codes.
 
     ``message``: why nothing was written for it, for people; ``stale``: because the plan no
-    longer holds for this group.
+    longer holds for this group. ``notes``: what changed since the plan without effect on it.
     """
 
     group: str
@@ -79,10 +109,39 @@ class ExecutedGroup(msgspec.Struct, frozen=True):
     message: str = ""
     stale: bool = False
     finished: datetime | None = None
+    notes: tuple[str, ...] = ()
+
+
+class VerifiedGroup(msgspec.Struct, frozen=True):
+    """Is one group looked at again. ``seen``: members were there at some look since the execution.
+
+    ``moved``: records consumed on the target since, None where nothing is known. ``text``: for people.
+    """
+
+    group: str
+    state: str
+    members: tuple[Member, ...]
+    seen: bool
+    moved: int | None
+    lag: int | None
+    text: str = ""
+
+
+class Verified(msgspec.Struct, frozen=True):
+    """Is a look at the target after an execution. ``watched``: seconds it lasted; 0 for a single look."""
+
+    at: datetime
+    watched: float
+    exit_code: int
+    groups: tuple[VerifiedGroup, ...]
 
 
 class Execution(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.execution"):
-    """Is what an execution did, enough to verify, undo and report it on another machine."""
+    """Is what an execution did, enough to verify, undo and report it on another machine.
+
+    ``undoes``: the id of the execution that this one rolls back, "" otherwise. ``continues``: earlier
+    executions of the same plan. ``stopped``: what ended it early, for people.
+    """
 
     version: int
     id: str
@@ -99,3 +158,35 @@ class Execution(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.exe
     target_cluster_id: str | None
     groups: tuple[ExecutedGroup, ...]
     warnings: tuple[str, ...] = ()
+    undoes: str = ""
+    continues: tuple[str, ...] = ()
+    stopped: str = ""
+    verified: Verified | None = None
+
+
+class RehearsedGroup(msgspec.Struct, frozen=True):
+    """Is what executing would do with one group now.
+
+    ``commits``: partitions that would be written; ``unchanged``: that stand there already;
+    ``refused``: (topic, partition, code, text) for which the plan no longer holds; ``reason`` and
+    ``message``: why nothing at all would be written, "" otherwise.
+    """
+
+    group: str
+    state: str
+    members: tuple[Member, ...]
+    commits: int
+    unchanged: int
+    refused: tuple[tuple[str, int, str, str], ...] = ()
+    reason: str = ""
+    message: str = ""
+
+
+class Rehearsal(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.rehearsal"):
+    """Is the dry run of an execution: decided by what is true now, nothing written."""
+
+    plan_id: str
+    at: datetime
+    target_alias: str
+    groups: tuple[RehearsedGroup, ...]
+    exit_code: int

@@ -7,6 +7,7 @@ relied upon, so readers drop it.
 
 from __future__ import annotations
 
+import fcntl
 import os
 from datetime import datetime
 from pathlib import Path
@@ -21,16 +22,20 @@ from failover.state.folder import sync_folder
 
 
 class IntendedPartition(msgspec.Struct, frozen=True, array_like=True):
-    """Is one partition about to be committed: what stands (None: nothing) and what will stand."""
+    """Is one partition about to be committed: what stands and what will stand (None: nothing)."""
 
     topic: str
     partition: int
     before: CommitRecord | None
-    planned: CommitRecord
+    planned: CommitRecord | None
 
 
 class Started(msgspec.Struct, frozen=True, tag_field="event", tag="started"):
-    """Opens the journal. ``selected``: the groups this execution was asked to do."""
+    """Opens the journal, or begins a resumption. ``selected``: the groups this execution was asked to do.
+
+    ``undoes``: the execution it rolls back. ``continues``: earlier executions of the same plan.
+    ``when_free``: groups that the plan refused for their state are done once they are empty.
+    """
 
     at: datetime
     execution_id: str
@@ -44,6 +49,9 @@ class Started(msgspec.Struct, frozen=True, tag_field="event", tag="started"):
     target_cluster_id: str | None
     selected: tuple[str, ...]
     overrides: tuple[str, ...] = ()
+    undoes: str = ""
+    continues: tuple[str, ...] = ()
+    when_free: bool = False
 
 
 class Left(msgspec.Struct, frozen=True, tag_field="event", tag="left"):
@@ -65,8 +73,10 @@ class Left(msgspec.Struct, frozen=True, tag_field="event", tag="left"):
 class Intent(msgspec.Struct, frozen=True, tag_field="event", tag="intent"):
     """Says that a group's commit is about to be sent.
 
-    ``unchanged``: (topic, partition, offset) that stand at the planned value already; they are
-    not sent. An intent without ``partitions`` sends nothing: the group is done as it is.
+    ``unchanged``: (topic, partition, offset) that are done already: at the planned value, or beyond
+    it since an earlier write of the same plan; they are not sent. An intent without ``partitions``
+    sends nothing: the group is done as it is. ``removes``: the group itself is deleted.
+    ``notes``: what changed since the plan without effect on it.
     """
 
     at: datetime
@@ -74,8 +84,10 @@ class Intent(msgspec.Struct, frozen=True, tag_field="event", tag="intent"):
     existed: bool
     state: str
     partitions: tuple[IntendedPartition, ...]
-    unchanged: tuple[tuple[str, int, int], ...] = ()
+    unchanged: tuple[tuple[str, int, int | None], ...] = ()
     refused: tuple[tuple[str, int, str, str], ...] = ()
+    removes: bool = False
+    notes: tuple[str, ...] = ()
 
 
 class Answer(msgspec.Struct, frozen=True, tag_field="event", tag="answer"):
@@ -95,7 +107,8 @@ class ReadBack(msgspec.Struct, frozen=True, tag_field="event", tag="read-back"):
     """Is what the target holds after the commit; an absent partition has no commit.
 
     ``members``: how many the group has by then (consumers may have come back and moved on).
-    ``fault`` is set when it could not be read.
+    ``fault`` is set when it could not be read. ``late``: read by another command or after a crash,
+    so that consumers may have come and gone in between.
     """
 
     at: datetime
@@ -103,6 +116,15 @@ class ReadBack(msgspec.Struct, frozen=True, tag_field="event", tag="read-back"):
     found: tuple[tuple[str, int, int], ...] = ()
     members: int = 0
     fault: str | None = None
+    late: bool = False
+
+
+class Seen(msgspec.Struct, frozen=True, tag_field="event", tag="seen"):
+    """Says that a later look found members in a group: what lies beyond the written value is theirs."""
+
+    at: datetime
+    group: str
+    members: int
 
 
 class Warned(msgspec.Struct, frozen=True, tag_field="event", tag="warned"):
@@ -113,38 +135,54 @@ class Warned(msgspec.Struct, frozen=True, tag_field="event", tag="warned"):
 
 
 class Finished(msgspec.Struct, frozen=True, tag_field="event", tag="finished"):
-    """Closes the journal of this run of the command; a resumed execution goes on after it."""
+    """Closes the journal of this run of the command; a resumed execution goes on after it.
+
+    ``stopped``: what ended it early, for people.
+    """
 
     at: datetime
     outcome: str
+    stopped: str = ""
 
 
-Event = Started | Left | Intent | Answer | ReadBack | Warned | Finished
+Event = Started | Left | Intent | Answer | ReadBack | Seen | Warned | Finished
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Event)
 
 
 class Journal:
-    """Is an open journal file. ``append`` buffers; ``sync`` makes everything appended durable."""
+    """Is an open journal file. ``append`` buffers; ``sync`` makes everything appended durable.
+
+    One process at a time holds it: a second one gets ``StateError``, naming the file.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._pending: list[bytes] = []
         try:
             path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            kept = _whole_lines(path.read_bytes()) if path.exists() else b""
             self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
+        except OSError as error:
+            raise _failed(path, error) from error
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # A cut last line is removed first, so that the next event never continues it.
-            os.ftruncate(self._descriptor, len(kept))
+            os.ftruncate(self._descriptor, len(_whole_lines(path.read_bytes())))
             os.lseek(self._descriptor, 0, os.SEEK_END)
             sync_folder(path.parent)
+        except BlockingIOError as error:
+            os.close(self._descriptor)
+            raise StateError(
+                f"another process is writing {path}", hint="wait until it ends; failover show RUN tells how far it is"
+            ) from error
         except OSError as error:
+            os.close(self._descriptor)
             raise _failed(path, error) from error
 
     def append(self, event: Event) -> None:
         """Adds an event; it is not durable before ``sync``."""
-        self._pending.append(_encoder.encode(event) + b"\n")
+        self._pending.append(encode_event(event))
 
     def sync(self) -> None:
         """Writes and flushes everything appended so far to the disk."""
@@ -163,6 +201,16 @@ class Journal:
         """Flushes what is left and closes the file."""
         self.sync()
         os.close(self._descriptor)
+
+
+def encode_event(event: Event) -> bytes:
+    """Writes one line of a journal."""
+    return _encoder.encode(event) + b"\n"
+
+
+def decode_events(data: bytes) -> list[Event]:
+    """Reads the lines of a journal; raises ``msgspec.DecodeError`` for a damaged one."""
+    return [_decoder.decode(line) for line in data.splitlines()]
 
 
 def read_journal(path: Path) -> list[Event]:
