@@ -56,7 +56,9 @@ class LazyGroup(Group):
             formatter.write_dl([(name, text) for name, (_, text) in COMMANDS.items()])
 
 
-@click.group(cls=LazyGroup, name="failover", context_settings={"help_option_names": ["-h", "--help"]})
+@click.group(
+    cls=LazyGroup, name="failover", context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 def root() -> None:
     """Leaves a Kafka primary safely: plans and commits consumer offsets on the standby.
 
@@ -120,10 +122,8 @@ def describe(error: BaseException) -> tuple[str, str, str, int]:
 
 def _wants_json(settings: Settings, arguments: Sequence[str]) -> bool:
     # A usage error may come before --format was read, hence the look at the raw arguments.
-    pairs = zip(arguments, [*arguments[1:], ""], strict=True)
-    return settings.format == "json" or any(
-        name == "--format=json" or (name == "--format" and value == "json") for name, value in pairs
-    )
+    typed = " ".join(arguments)
+    return settings.format == "json" or "--format json" in typed or "--format=json" in typed
 
 
 def _terminated(number: int, frame: FrameType | None) -> Any:

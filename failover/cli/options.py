@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from failover.cli.params import DURATION
 from failover.errors import UsageError
-from failover.model.plan import PlanOptions
+
+if TYPE_CHECKING:
+    from failover.model.plan import PlanOptions
 
 DEFAULT_TTL = 3600.0
 """Seconds a plan may wait for its first write."""
@@ -51,6 +53,8 @@ def typed(ctx: click.Context, options: list[click.Parameter]) -> list[str]:
 
 def to_options(values: Mapping[str, Any]) -> PlanOptions:
     """Turns the typed values into the plan's options; raises ``UsageError`` for what contradicts itself."""
+    from failover.model.plan import PlanOptions
+
     if values["all_groups"] and (values["groups"] or values["group_pattern"]):
         raise UsageError("--all does not go with --group or --group-pattern", hint="leave one of them out")
     return PlanOptions(

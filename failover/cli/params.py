@@ -22,7 +22,8 @@ class Duration(click.ParamType):
             return float(value)
         text = str(value).strip().lower()
         parts = _PART.findall(text)
-        if not parts or "".join(number + unit for number, unit in parts) != text or "" in [u for _, u in parts[:-1]]:
+        units = [unit for _, unit in parts]
+        if "".join(number + unit for number, unit in parts) != text or (units != [""] and "" in units) or not units:
             self.fail(f"{value!r} is no duration; write 90, 90s, 5m or 2h", param, ctx)
         return sum(float(number) * _UNITS[unit] for number, unit in parts)
 
