@@ -7,7 +7,7 @@ import queue
 import re
 import threading
 import time
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -84,7 +84,7 @@ class Connections:
         for client in tuple(self._clients.values()):
             client.poll(0)
         if self._refused is not None and not self._answered:
-            raise self._decide(
+            raise self.decide(
                 CredentialsRefused(
                     f"cluster {self.alias} refuses the credentials: {self._refused}",
                     alias=self.alias,
@@ -104,7 +104,7 @@ class Connections:
     def silent(self, seconds: float) -> ClusterError:
         """Decides that the cluster as a whole gives no answer; returns the error to raise."""
         seen = "; ".join(tuple(self._complaints.values())[:3])
-        return self._decide(
+        return self.decide(
             ClusterUnreachable(
                 f"cluster {self.alias} gave no answer for {round(seconds, 1):g} s" + (f": {seen}" if seen else ""),
                 alias=self.alias,
@@ -147,6 +147,36 @@ class Connections:
         for key in futures:
             answers.setdefault(key, unanswered)
         self.answered()
+        return answers
+
+    def ask_each(
+        self,
+        items: Collection[K],
+        request: Callable[[AdminClient, list[K], float], Mapping[K, Future[V]]],
+    ) -> dict[K, V | Fault]:
+        """Asks for items, again for those whose fault passes by itself, within the accepted silence."""
+        from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_random_exponential
+
+        answers: dict[K, V | Fault] = {}
+        left: list[K] = list(dict.fromkeys(items))
+
+        def once() -> bool:
+            nonlocal left
+            if left:
+                found: dict[K, V | Fault] = self.wait(request(self.client(), left, self.patience))
+                answers.update(found)
+            left = [item for item in left if _passes(answers[item])]
+            return bool(left)
+
+        def give_up(_: RetryCallState) -> bool:
+            return False
+
+        Retrying(
+            retry=retry_if_result(bool),
+            stop=stop_after_delay(self.patience),
+            wait=wait_random_exponential(0.05, max=0.5),
+            retry_error_callback=give_up,
+        )(once)
         return answers
 
     def alive(self) -> bool:
@@ -209,13 +239,19 @@ class Connections:
         elif code != "_ALL_BROKERS_DOWN" and len(self._complaints) < 100:
             self._complaints[server] = _in_words(code, server, what)
 
-    def _decide(self, error: ClusterError) -> ClusterError:
+    def decide(self, error: ClusterError) -> ClusterError:
+        """Keeps the first verdict on the whole cluster and gives it back."""
         if self._verdict is None:
             self._verdict = error
         return self._verdict
 
     def _servers(self) -> str:
         return ", ".join(f"{host}:{port}" for host, port in self._settings.bootstrap[:3])
+
+
+def _passes(answer: object) -> bool:
+    # UNKNOWN_TOPIC_OR_PARTITION counts as retriable for Kafka's clients; asked by name it is the answer
+    return isinstance(answer, Fault) and answer.retriable and answer.number > 0 and answer.number != 3
 
 
 def outcome(future: Future[V]) -> V | Fault:

@@ -3,153 +3,150 @@
 from __future__ import annotations
 
 import queue
-import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from concurrent.futures import Future
+from typing import Any, TypeAlias
 
-from failover.kafka.admin_clients import LANES, Connections
+from failover.kafka.admin_clients import LANES, Connections, outcome
 from failover.kafka.admin_convert import fault_of, offsets_to_write
+from failover.kafka.faults import NO_ANSWER, fault
 from failover.kafka.port import CommitResults
 from failover.model.groups import Commit
 from failover.model.names import Fault, TopicPartition
 
 Commits: TypeAlias = Mapping[TopicPartition, Commit]
+Done: TypeAlias = Callable[[str, CommitResults | Fault], None]
 
 _PASSING = frozenset({7, 13, 14, 15, 16, 27, 89})
 """Errors of a commit that end by themselves: the coordinator is loading or moving (14, 15, 16), a
 rebalance runs (27), the broker is slow (7, 13) or asks for patience (89). Soon after a start 14 and 16
 come for single partitions inside an answer that is OK as a whole (measured on Kafka 4.1.1).
-UNKNOWN_TOPIC_OR_PARTITION counts as retriable for Kafka's clients; here the topic is known to be missing."""
+UNKNOWN_TOPIC_OR_PARTITION counts as retriable for Kafka's clients; here it is the answer."""
 
 _TICK = 0.05
+_GRACE = 2.0
 
 
-class CommitRun:
-    """Is one call of ``commit``: workers take groups from one queue, the caller hears of each as it ends.
+def commit_all(connections: Connections, commits: Mapping[str, Commits], done: Done) -> None:
+    """Commits for every group and tells ``done`` of each as it ends, from the calling thread.
 
-    Memory beyond the commits themselves is bounded: at most two results a worker wait to be heard.
+    Partitions whose error passes by itself are sent again, within the accepted silence, after
+    the other groups. Raises ``ClusterUnreachable`` when the cluster fell silent: groups ``done``
+    was not told of were then not sent, or sent before and refused with an error that passes.
+    """
+    from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_random_exponential
+
+    left = commits
+    settled: dict[str, dict[TopicPartition, Fault | None]] = {}
+    refused: dict[str, CommitResults] = {}
+
+    def once() -> bool:
+        nonlocal left, refused
+        again: dict[str, Commits] = {}
+        refused = {}
+        for group, answer in _Window(connections, left).answers():
+            results = dict.fromkeys(left[group], answer) if isinstance(answer, Fault) else dict(answer)
+            passing = {tp: left[group][tp] for tp, found in results.items() if found and found.number in _PASSING}
+            total = settled.pop(group, {}) | results
+            if passing:
+                again[group], settled[group], refused[group] = passing, total, total
+            else:
+                done(group, _whole(total))
+        left = again
+        return bool(again)
+
+    def give_up(_: RetryCallState) -> bool:
+        return False
+
+    Retrying(
+        retry=retry_if_result(bool),
+        stop=stop_after_delay(connections.patience),
+        wait=wait_random_exponential(0.05, max=0.5),
+        retry_error_callback=give_up,
+    )(once)
+    for group, results in refused.items():
+        done(group, results)
+
+
+class _Window:
+    """Is one pass over groups: each connection has one request under way, and the next group when it is answered.
+
+    What is under way is bounded, so memory does not grow with the number of groups.
     """
 
     def __init__(self, connections: Connections, commits: Mapping[str, Commits]) -> None:
         self._connections = connections
-        self._todo: Iterator[tuple[str, Commits]] = iter(commits.items())
-        self._workers = min(LANES, max(1, len(commits) // 4))
-        self._results: queue.Queue[tuple[str, CommitResults | Fault] | BaseException | None] = queue.Queue(
-            2 * self._workers
-        )
-        self._lock = threading.Lock()
-        self._stop = threading.Event()
-        self._total = len(commits)
+        self._todo = iter(commits.items())
+        self._lanes = min(LANES, max(1, len(commits) // 4))
+        self._ended: queue.SimpleQueue[tuple[int, str, Future[Any]]] = queue.SimpleQueue()
+        self._under_way: dict[int, str] = {}
+        self._silent = False
+        self._last_answer = time.monotonic()
 
-    def run(self, done: Callable[[str, CommitResults | Fault], None]) -> None:
-        """Commits; raises ``ClusterUnreachable`` when the cluster fell silent before all groups were sent."""
+    def answers(self) -> Iterator[tuple[str, CommitResults | Fault]]:
+        """Yields each group's answer; raises ``ClusterUnreachable`` after the last one when groups were left unsent."""
         self._connections.check()
-        for lane in range(self._workers):
-            threading.Thread(target=self._work, args=(lane,), name=f"failover-commit-{lane}", daemon=True).start()
-        running, heard, last_answer = self._workers, 0, time.monotonic()
-        try:
-            while running:
-                try:
-                    result = self._results.get(timeout=_TICK)
-                except queue.Empty:
-                    self._connections.serve()
-                    continue
-                if result is None:
-                    running -= 1
-                    continue
-                if isinstance(result, BaseException):
-                    raise result
-                heard += 1
-                group, answer = result
-                if not _unknown(answer):
-                    last_answer = time.monotonic()
-                    self._connections.answered()
-                else:
-                    silence = time.monotonic() - last_answer
-                    waited = silence >= self._connections.patience and not self._stop.is_set()
-                    if waited and not self._connections.alive():
-                        self._stop.set()
-                    self._connections.be_brief()
-                done(group, answer)
-        finally:
-            self._stop.set()
-        if heard < self._total:
-            raise self._connections.silent(time.monotonic() - last_answer)
-
-    def _work(self, lane: int) -> None:
-        try:
-            while not self._stop.is_set():
-                with self._lock:
-                    item = next(self._todo, None)
-                if item is None:
-                    break
-                self._tell((item[0], self._commit(lane, *item)))
-            self._tell(None)
-        except BaseException as error:  # noqa: BLE001 - the caller's thread raises it
-            self._tell(error)
-
-    def _tell(self, result: tuple[str, CommitResults | Fault] | BaseException | None) -> None:
-        while True:
+        for lane in range(self._lanes):
+            self._send(lane)
+        last_end = time.monotonic()
+        while self._under_way:
             try:
-                return self._results.put(result, timeout=1.0)
-            except queue.Full:
-                if self._stop.is_set():  # the caller has left and hears nothing any more
-                    return None
+                lane, group, future = self._ended.get(timeout=_TICK)
+            except queue.Empty:
+                self._connections.serve()
+                # librdkafka ends each request at its own time limit; this is for one that never would
+                if time.monotonic() - last_end > self._connections.timeout + _GRACE:
+                    self._silent = True
+                    lost = fault(NO_ANSWER, f"no answer for {self._connections.timeout:g} s")
+                    yield from ((group, lost) for group in self._under_way.values())
+                    break
+                continue
+            last_end = time.monotonic()
+            del self._under_way[lane]
+            answer = _answer(future)
+            self._judge(answer)
+            self._send(lane)
+            yield group, answer
+        if self._silent and next(self._todo, None) is not None:
+            raise self._connections.silent(time.monotonic() - self._last_answer)
 
-    def _commit(self, lane: int, group: str, offsets: Commits) -> CommitResults | Fault:
-        """Commits for one group, again and only for the partitions whose error passes by itself."""
-        from tenacity import RetryCallState, Retrying, retry_if_result, wait_random_exponential
-        from tenacity.stop import stop_after_delay, stop_any, stop_when_event_set
-
-        results: dict[TopicPartition, Fault | None] = {}
-        left = dict(offsets)
-
-        def once() -> Fault | None:
-            answer = self._send(lane, group, left)
-            if isinstance(answer, Fault):
-                results.update(dict.fromkeys(left, answer))
-                return answer
-            results.update(answer)
-            passing = next((f for f in answer.values() if f is not None and f.number in _PASSING), None)
-            for tp, fault in answer.items():
-                if fault is None or fault.number not in _PASSING:
-                    left.pop(tp, None)
-            return passing
-
-        def give_up(_: RetryCallState) -> None:
-            return None
-
-        Retrying(
-            retry=retry_if_result(lambda fault: fault is not None and fault.number in _PASSING),
-            stop=stop_any(stop_after_delay(self._connections.patience), stop_when_event_set(self._stop)),
-            wait=wait_random_exponential(0.05, max=0.5),
-            retry_error_callback=give_up,
-        )(once)
-        faults = set(results.values())
-        whole = next(iter(faults)) if len(faults) == 1 else None
-        return whole if whole is not None and whole.number < 0 else results
-
-    def _send(self, lane: int, group: str, offsets: Commits) -> CommitResults | Fault:
-        from confluent_kafka import KafkaException
-
-        patience = self._connections.patience
+    def _send(self, lane: int) -> None:
+        item = None if self._silent else next(self._todo, None)
+        if item is None:
+            return
+        group, offsets = item
         request = [offsets_to_write(group, offsets)]
         # the future is done only while its client lives; Connections keeps it
-        future = self._connections.client(lane).alter_consumer_group_offsets(request, request_timeout=patience)[group]
-        try:
-            answer = future.result(timeout=patience + 1.0)
-        except KafkaException as error:
-            return fault_of(error.args[0])
-        except TimeoutError:
-            return Fault(-185, "NO_ANSWER", f"no answer for {patience:g} s")
-        return {
-            TopicPartition(p.topic, p.partition): None if p.error is None else fault_of(p.error)
-            for p in answer.topic_partitions
-        }
+        client = self._connections.client(lane)
+        future = client.alter_consumer_group_offsets(request, request_timeout=self._connections.patience)[group]
+        self._under_way[lane] = group
+        future.add_done_callback(lambda future: self._ended.put((lane, group, future)))
+
+    def _judge(self, answer: CommitResults | Fault) -> None:
+        """Decides after an unanswered request whether one coordinator is silent or the whole cluster."""
+        if not isinstance(answer, Fault) or answer.number >= 0:
+            self._last_answer = time.monotonic()
+            self._connections.answered()
+            return
+        waited = time.monotonic() - self._last_answer
+        if not self._silent and waited >= self._connections.patience and not self._connections.alive():
+            self._silent = True
+        self._connections.be_brief()
 
 
-def _unknown(answer: CommitResults | Fault) -> bool:
-    if isinstance(answer, Fault):
-        return answer.number < 0
-    return any(fault is not None and fault.number < 0 for fault in answer.values())
+def _answer(future: Future[Any]) -> CommitResults | Fault:
+    found = outcome(future)
+    if isinstance(found, Fault):
+        return found
+    return {
+        TopicPartition(each.topic, each.partition): None if each.error is None else fault_of(each.error)
+        for each in found.topic_partitions
+    }
+
+
+def _whole(results: CommitResults) -> CommitResults | Fault:
+    """Gives one fault for the group where the same lost answer stands for every partition."""
+    first = next(iter(results.values()), None)
+    lost = first is not None and first.number < 0 and all(each == first for each in results.values())
+    return first if lost and first is not None else results

@@ -1,0 +1,96 @@
+"""A flow with its rules worked out: what its topics are called, what it mirrors, which groups it takes."""
+
+from __future__ import annotations
+
+import msgspec
+
+from failover.config.flow import Config, FlowConfig, SelectedFlow
+from failover.config.mm2_keys import ASSUMED_VERSION, CHECKPOINT, SOURCE
+from failover.mm2.filters import NameFilter, group_filter
+from failover.mm2.internal_topics import InternalTopics
+from failover.mm2.replication_policy import ReplicationPolicy, policy_from
+from failover.mm2.topic_selection import TopicSelection, selection_from
+from failover.mm2.versions import Mm2Version
+from failover.model.snapshot import FlowInfo
+
+
+class Flow(msgspec.Struct, frozen=True, kw_only=True):
+    """Is the flow ``source`` -> ``target`` as a look at both clusters needs it.
+
+    ``rivals``: the other enabled flows into the same target, each with this flow's own rules seen
+    from there (their ``rivals`` are empty).
+    """
+
+    info: FlowInfo
+    policy: ReplicationPolicy
+    topics: TopicSelection
+    groups: NameFilter
+    internal: InternalTopics
+    group_offsets_synced: bool = False
+    rivals: tuple[Flow, ...] = ()
+
+    @property
+    def source(self) -> str:
+        """Gives the source's alias."""
+        return self.info.source
+
+    @property
+    def target(self) -> str:
+        """Gives the target's alias."""
+        return self.info.target
+
+    def source_topic(self, topic: str) -> str | None:
+        """Gives the source's name of a target topic, None when the flow does not bring it.
+
+        A plain topic of the target is one that the source holds under the target's alias: it came
+        from here (MM2: MirrorCheckpointTask renames its checkpoints back).
+        """
+        if self.policy.topic_source(topic) == self.source:
+            return self.policy.upstream_topic(topic)
+        return None
+
+    def came_from_target(self, topic: str) -> str:
+        """Gives the name a plain topic of the target has on the source when it was mirrored there."""
+        return self.policy.format_remote_topic(self.target, topic)
+
+    def target_topic(self, topic: str) -> str:
+        """Gives the target's name of a source topic."""
+        return self.policy.format_remote_topic(self.source, topic)
+
+
+def flow_of(config: Config, selected: SelectedFlow) -> Flow:
+    """Works out the rules of the selected flow; raises ``ConfigError`` for settings MM2 itself would refuse."""
+    others = (
+        _flow(config, other, other.source.alias, other.target.alias)
+        for other in config.enabled_flows
+        if other.target.alias == selected.target and other.source.alias != selected.source
+    )
+    flow = _flow(config, selected.flow, selected.source, selected.target, reversed_=selected.reversed)
+    return msgspec.structs.replace(flow, rivals=tuple(others))
+
+
+def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False) -> Flow:
+    own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
+    settings = {key: setting.text for key, setting in flow.connectors[SOURCE].items()} | own
+    version = _version(config)
+    policy = policy_from(settings, source, version)
+    worker = {key: setting.text for key, setting in flow.worker.items()}
+    # A reversed flow's own worker does not exist; its topics then have the names they would have by default.
+    internal = InternalTopics.of_flow(settings, source, target, policy, None if reversed_ else worker)
+    checkpoint = {key: setting.text for key, setting in flow.connectors[CHECKPOINT].items()}
+    return Flow(
+        info=FlowInfo(source, target, policy.name, policy.separator, reversed=reversed_),
+        policy=policy,
+        topics=selection_from(settings, source, target, policy),
+        groups=group_filter(checkpoint, version),
+        internal=internal,
+        group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
+    )
+
+
+def _version(config: Config) -> Mm2Version:
+    setting = config.failover.get("mm2.version")
+    if setting is None:
+        return ASSUMED_VERSION
+    major, minor = setting.trimmed.split(".")[:2]  # checked when the configuration was loaded
+    return int(major), int(minor)
