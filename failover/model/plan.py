@@ -182,9 +182,10 @@ class PartitionCounts(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """Sums up the plan. ``unknown``: partitions whose ``skipped`` is None.
+    """Sums up the plan.
 
-    ``unreplicated``: records, None when unknown. ``execute_seconds``: expected length of execute.
+    ``unknown``: partitions whose ``skipped`` is None, except in refused groups and those never
+    committed on the source. ``unreplicated``: records, None when unknown. ``execute_seconds``: expected length of execute.
     """
 
     groups: GroupCounts

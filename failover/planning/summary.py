@@ -29,8 +29,9 @@ def summarize(
     """Sums up a plan.
 
     ``reread`` and ``reread_max`` count partitions with a known start position in groups that are
-    not refused; None as soon as one of them is unknown. ``skipped`` counts every partition,
-    ``unknown`` those whose ``skipped`` is None.
+    not refused; None as soon as one of them is unknown. ``skipped`` counts every partition.
+    ``unknown`` counts what makes a group partial: partitions whose ``skipped`` is None, except in
+    refused groups (nothing is executed for them) and those never committed on the source.
     """
     verdicts = Counter(group.verdict for group in groups)
     actions: Counter[Action] = Counter()
@@ -44,7 +45,7 @@ def summarize(
             actions[partition.action] += 1
             commits = commits or partition.action is Action.COMMIT
             if partition.skipped is None:
-                unknown += 1
+                unknown += counts and partition.reason != "source-never-committed"
             else:
                 skipped += partition.skipped
             if counts and partition.position_after.offset is not None:
