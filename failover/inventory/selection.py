@@ -9,11 +9,9 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 
 from failover.errors import GroupNotFound, UsageError
+from failover.mm2.internal_topics import is_own_group
 from failover.model.groups import GroupType, ListedGroup
 from failover.model.snapshot import NotPlanned
-
-OWN_GROUPS = ("failover.replicate.", "failover.checkpoint.", "drill.", "mirrormaker2-cluster-")
-"""How the names of groups begin that this tool makes itself: no application consumes with them."""
 
 _CONSUMER_PROTOCOLS = ("", "consumer")
 _OTHER_TYPES = {GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
@@ -38,13 +36,15 @@ class Known(msgspec.Struct, frozen=True):
     """Is where groups are known from: both clusters' listings and the checkpoints.
 
     ``complete``: False when a broker of either cluster could not be asked for its groups, so that
-    a name missing here may exist all the same.
+    a name missing here may exist all the same. ``silent_source``: alias of a source that was not
+    asked or gave no answer, so that its groups are not known.
     """
 
     source: Mapping[str, ListedGroup]
     target: Mapping[str, ListedGroup]
     checkpoints: Collection[str]
     complete: bool = True
+    silent_source: str | None = None
 
     def __contains__(self, group: str) -> bool:
         return group in self.source or group in self.target or group in self.checkpoints
@@ -99,17 +99,20 @@ def foreign_protocol(listings: Iterable[ListedGroup]) -> bool:
     return any(row.protocol_type not in _CONSUMER_PROTOCOLS and row.type not in _OTHER_TYPES for row in listings)
 
 
-def not_found(group: str, known: Collection[str]) -> GroupNotFound:
+def not_found(group: str, known: Known) -> GroupNotFound:
     """Makes the error for a group that exists nowhere, with the nearest names."""
-    near = difflib.get_close_matches(group, known, n=3, cutoff=0.6)
+    near = difflib.get_close_matches(group, sorted(known.names()), n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "list the groups with: failover plan --all -v"
-    return GroupNotFound(f"group {group} exists on neither cluster and in no checkpoint", hint=hint)
+    where = "exists on neither cluster and in no checkpoint"
+    if known.silent_source is not None:
+        where = f"is not on the target and in no checkpoint ({known.silent_source} was not asked or gave no answer)"
+    return GroupNotFound(f"group {group} {where}", hint=hint)
 
 
 def _require(named: Iterable[str], known: Known) -> None:
     for group in sorted(named):
         if group not in known:
-            raise not_found(group, sorted(known.names()))
+            raise not_found(group, known)
 
 
 def _wanted(selection: Selection, known: Known) -> set[str]:
@@ -136,7 +139,7 @@ def _consumes(listings: tuple[ListedGroup, ...], checkpointed: bool) -> bool:
 
 
 def _reason(group: str, known: Known, excluded: frozenset[str], accepts: Callable[[str], bool]) -> str | None:
-    if group in excluded or group.startswith(OWN_GROUPS) or not accepts(group):
+    if group in excluded or is_own_group(group) or not accepts(group):
         return "excluded"
     types = {row.type for row in known.listings(group)}
     # One id may be a share group here and a consumer group there: that one is planned, and refused aloud.

@@ -203,7 +203,8 @@ class KafkaCluster:
         """Commits for each group in one request, many groups at a time."""
         self.facts()
         raw = [group for group, offsets in commits.items() if any(commit.metadata for commit in offsets.values())]
-        plain = {group: commits[group] for group in commits.keys() - set(raw)} if raw else commits
+        skip = frozenset(raw)
+        plain = {group: offsets for group, offsets in commits.items() if group not in skip} if raw else commits
         if plain:
             commit_all(self._connections, plain, done)
         for at in range(0, len(raw), _RAW_AT_ONCE):

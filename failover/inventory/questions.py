@@ -1,0 +1,148 @@
+"""From a group's source offset to a target offset: one question for each group and mirrored partition.
+
+``answer`` asks the evidence in stages. Offset syncs come first; what they leave inexact goes to
+``refine``, where records are compared; MM2's checkpoint raises what is still below it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import NamedTuple, TypeAlias
+
+import msgspec
+
+from failover.model.cluster import LogRange
+from failover.model.groups import Commit
+from failover.model.names import TopicPartition
+from failover.model.snapshot import SeenCheckpoint
+from failover.model.translation import Precision, Proof, Translation
+from failover.translate.segments import Syncs
+from failover.translate.sync_rule import LogBounds, translate
+
+
+class Question(NamedTuple):
+    """Asks where the source offset ``upstream`` of ``source`` lies on ``target``.
+
+    ``group``: whose offset it is. ``checkpoint``: MM2's newest one of the group for the partition.
+    """
+
+    group: str
+    target: TopicPartition
+    source: TopicPartition
+    upstream: int
+    checkpoint: SeenCheckpoint | None
+
+
+Answers: TypeAlias = dict[Question, Translation]
+Refine: TypeAlias = Callable[[Sequence[Question], Mapping[Question, Translation]], Mapping[Question, Translation]]
+"""Gets the questions whose answer is not exact, with these answers; gives better ones for some of them."""
+
+
+class Evidence(msgspec.Struct, frozen=True):
+    """Is what answers are drawn from: syncs by source partition, and both logs, read after syncs and commits."""
+
+    syncs: Mapping[TopicPartition, Syncs]
+    source_logs: Mapping[TopicPartition, LogRange]
+    target_logs: Mapping[TopicPartition, LogRange]
+
+
+def questions_of(
+    groups: Sequence[str],
+    mirrored: Mapping[str, str],
+    source_commits: Mapping[str, Mapping[TopicPartition, Commit]],
+    checkpoints: Mapping[str, Mapping[TopicPartition, SeenCheckpoint]],
+) -> list[Question]:
+    """Lists the questions: a group's committed offset where the source told it, else its checkpoint's upstream.
+
+    A group missing in ``source_commits`` could not be asked about. A partition it has not committed
+    there raises no question: its checkpoint is from before and no longer says where it stands.
+    """
+    targets: dict[str, list[str]] = {}
+    for topic, source_topic in mirrored.items():
+        targets.setdefault(source_topic, []).append(topic)
+    questions = []
+    for group in groups:
+        seen = checkpoints.get(group, {})
+        commits = source_commits.get(group)
+        if commits is None:
+            for tp, checkpoint in seen.items():
+                source = TopicPartition(mirrored[tp.topic], tp.partition)
+                questions.append(Question(group, tp, source, checkpoint.upstream, checkpoint))
+            continue
+        for source, commit in commits.items():
+            for topic in targets.get(source.topic, ()):
+                tp = TopicPartition(topic, source.partition)
+                questions.append(Question(group, tp, source, commit.offset, seen.get(tp)))
+    return questions
+
+
+def answer(questions: Sequence[Question], evidence: Evidence, refine: Refine | None = None) -> Answers:
+    """Answers the questions that any evidence speaks to; the others are left out.
+
+    No answer lies past the true position as far as its evidence can tell (each rule says when).
+    """
+    answers = _by_syncs(questions, evidence)
+    if refine is not None:
+        rest = [each for each in questions if each not in answers or answers[each].precision is not Precision.EXACT]
+        answers.update(refine(rest, answers))
+    for each in questions:
+        better = _by_checkpoint(each, answers.get(each), evidence.target_logs.get(each.target))
+        if better is not None:
+            answers[each] = better
+    return answers
+
+
+def _by_syncs(questions: Sequence[Question], evidence: Evidence) -> Answers:
+    answers: Answers = {}
+    # groups at one offset, at the log end above all, ask the same
+    known: dict[tuple[TopicPartition, TopicPartition, int], Translation] = {}
+    for each in questions:
+        log = evidence.target_logs.get(each.target)
+        if log is None or (not evidence.syncs and each.source not in evidence.source_logs):
+            continue
+        key = each.source, each.target, each.upstream
+        if key not in known:
+            source_log = evidence.source_logs.get(each.source)
+            bounds = LogBounds(
+                target_start=log.start,
+                target_end=log.end,
+                source_start=None if source_log is None else source_log.start,
+                source_end=None if source_log is None else source_log.end,
+            )
+            known[key] = translate(each.upstream, evidence.syncs.get(each.source), bounds)
+        answers[each] = known[key]
+    return answers
+
+
+def _by_checkpoint(question: Question, found: Translation | None, log: LogRange | None) -> Translation | None:
+    """Gives MM2's own answer where it is the best there is.
+
+    A checkpoint at or below the committed offset never lies past the true position (MM2: a sync's
+    downstream plus one at most, checkpoints of a rewound group are written again). One above it is
+    from before the group was rewound and would skip. One that contradicts the syncs' own bound, or
+    lies beyond the log, is not believed here.
+    """
+    checkpoint = question.checkpoint
+    if checkpoint is None or checkpoint.upstream > question.upstream:
+        return None
+    evidence = f"checkpoint {checkpoint.upstream} -> {checkpoint.downstream}"
+    if found is None or found.offset is None:
+        if found is not None and found.failure == "target-recreated":
+            return None
+        lines = (evidence,) if found is None else (*found.evidence, evidence)
+        return Translation(
+            question.upstream, checkpoint.downstream, Precision.CONSERVATIVE, Proof.CHECKPOINT, evidence=lines
+        )
+    raised = checkpoint.downstream - found.offset
+    contradicts = found.reread_max is not None and raised > found.reread_max
+    beyond = log is not None and checkpoint.downstream > log.end
+    if found.precision is Precision.EXACT or raised <= 0 or contradicts or beyond:
+        return None
+    return msgspec.structs.replace(
+        found,
+        offset=checkpoint.downstream,
+        proof=Proof.CHECKPOINT,
+        reread=None if found.reread is None else max(0, found.reread - raised),
+        reread_max=None if found.reread_max is None else found.reread_max - raised,
+        evidence=(*found.evidence, evidence),
+    )

@@ -1,0 +1,303 @@
+"""``take_snapshot``: one look at both clusters of a flow, everything a plan is decided from."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from concurrent.futures import Future
+from datetime import datetime
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from failover.errors import ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.inventory.flow import Flow
+from failover.inventory.internal_topics import read_checkpoints, topics_of_connect_offsets
+from failover.inventory.look import (
+    FirstLook,
+    Offsets,
+    Report,
+    first_look,
+    in_background,
+    read_offsets,
+    second_look,
+    silent_view,
+)
+from failover.inventory.mirrored import foreign_owners, may_collide, mirrored_topics
+from failover.inventory.questions import Evidence, Question, Refine, answer, questions_of
+from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
+from failover.kafka.port import Cluster
+from failover.model.cluster import ClusterState
+from failover.model.names import TopicPartition
+from failover.model.snapshot import ClusterView, NotPlanned, Snapshot
+from failover.model.translation import Translation
+from failover.translate.segments import Syncs
+
+T = TypeVar("T")
+
+
+class Earlier(msgspec.Struct, frozen=True):
+    """Is what this tool remembers of earlier looks; see the fields of ``Snapshot`` of the same names."""
+
+    commit_samples: dict[str, dict[TopicPartition, int]] = {}
+    sampled: datetime | None = None
+    last_source_ends: dict[TopicPartition, int] = {}
+    last_source_seen: datetime | None = None
+
+
+def take_snapshot(
+    flow: Flow,
+    open_cluster: Callable[[str], Cluster],
+    selection: Selection = Selection(),  # noqa: B008 - frozen
+    *,
+    now: Callable[[], datetime],
+    source_down: bool = False,
+    progress: Report | None = None,
+    earlier: Earlier = Earlier(),  # noqa: B008 - frozen
+    refine: Refine | None = None,
+) -> Snapshot:
+    """Looks at both clusters at once and translates every group's offsets.
+
+    ``open_cluster`` gives the cluster of an alias; the caller closes it. ``source_down``: do not
+    contact the source at all. ``progress(what, done, total)`` is called from several threads, one
+    at a time. ``refine``: see ``failover.inventory.questions``. Nothing is created or written.
+
+    A source that gives no answer is decided once and the look goes on without it. Raises
+    ``ClusterUnreachable`` for the target, ``CredentialsRefused`` for either (never taken for a
+    dead source), ``NotAuthorized`` when neither checkpoints nor offset syncs may be read,
+    ``GroupNotFound``, ``UsageError``.
+    """
+    look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, refine=refine)
+    return look.take(source_down=source_down)
+
+
+class _Look:
+    """Holds what the steps of one look share."""
+
+    def __init__(
+        self,
+        flow: Flow,
+        open_cluster: Callable[[str], Cluster],
+        selection: Selection,
+        *,
+        taken: datetime,
+        progress: Report | None,
+        earlier: Earlier,
+        refine: Refine | None,
+    ) -> None:
+        self.flow = flow
+        self.open_cluster = open_cluster
+        self.selection = selection
+        self.taken = taken
+        self.progress = progress
+        self.earlier = earlier
+        self.refine = refine
+        self.lock = threading.Lock()
+        self.source_lost: ClusterView | None = None
+
+    def take(self, *, source_down: bool) -> Snapshot:
+        flow = self.flow
+        if source_down:
+            detail = "not asked: --source-down"
+            self.source_lost = silent_view(flow.source, ClusterState.NOT_ASKED, detail, None)
+        source_first = None if source_down else in_background(self._first_at_source)
+        target = self.open_cluster(flow.target)
+        target_first = self._first_at_target(target)
+        rivals = in_background(lambda: self._rivals(target, target_first))
+        own_positions = in_background(lambda: self._own_positions(target, target_first))
+        source, first = self._of_source(source_first) or (None, None)
+        self._require_evidence(target_first, first)
+
+        candidates, known = self._choose(target_first, first)
+        self._report("reading committed offsets", len(candidates.groups))
+        at_target = in_background(lambda: read_offsets(target, candidates.groups))
+        at_source = self._of_source(
+            None if source is None else in_background(lambda: read_offsets(source, candidates.groups))
+        )
+        # syncs that were read to their end stay true when the source falls silent afterwards
+        syncs = {**(first.syncs if first is not None else {}), **target_first.syncs}
+        mirrored = mirrored_topics(
+            flow,
+            target_topics=target_first.topics.keys(),
+            source_topics=None if first is None else first.topics.keys(),
+            checkpointed={tp.topic for seen in target_first.checkpoints.values() for tp in seen},
+            synced={tp.topic for tp in syncs} | own_positions.result(),
+        )
+        offsets = at_target.result()
+        groups, idle = _with_mirrored_topics(candidates, mirrored, offsets, at_source, target_first.checkpoints)
+
+        self._report("describing groups", len(groups))
+        source_view = self.source_lost
+        described = None
+        if source is not None and first is not None and at_source is not None:
+            described = in_background(
+                partial(second_look, source, first, groups, at_source, mirrored.values(), pending=True)
+            )
+        target_view = second_look(target, target_first, groups, offsets, mirrored)
+        source_view = self._of_source(described) or self.source_lost
+        assert source_view is not None
+        self._require_found(groups, candidates, known, target_view, source_view)
+
+        checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
+        return Snapshot(
+            taken=self.taken,
+            flow=flow.info,
+            source=source_view,
+            target=target_view,
+            mirrored=mirrored,
+            groups=groups,
+            checkpoints=checkpoints,
+            translations=self._translate(
+                questions_of(groups, mirrored, source_view.commits, checkpoints),
+                Evidence(syncs, source_view.logs, target_view.logs),
+            ),
+            mm2_answers={g: {tp: seen.downstream for tp, seen in found.items()} for g, found in checkpoints.items()},
+            not_planned=tuple(sorted((*candidates.left_out, *idle), key=lambda left: left.group)),
+            foreign_owners=foreign_owners(mirrored, rivals.result()),
+            readings=(*target_first.readings, *(first.readings if first is not None else ())),
+            last_heartbeat=target_first.heartbeat,
+            group_offsets_synced=flow.group_offsets_synced,
+            commit_samples=self.earlier.commit_samples,
+            sampled=self.earlier.sampled,
+            newest_syncs=_newest(syncs, mirrored),
+            last_source_ends=self.earlier.last_source_ends,
+            last_source_seen=self.earlier.last_source_seen,
+        )
+
+    # -- the steps -----------------------------------------------------------------------------------
+
+    def _first_at_source(self) -> tuple[Cluster, FirstLook]:
+        cluster = self.open_cluster(self.flow.source)
+        internal = self.flow.internal
+        syncs = internal.offset_syncs if internal.offset_syncs_on == self.flow.source else None
+        return cluster, first_look(cluster, "source", syncs=syncs, report=self._report)
+
+    def _first_at_target(self, cluster: Cluster) -> FirstLook:
+        internal = self.flow.internal
+        return first_look(
+            cluster,
+            "target",
+            checkpoints=internal.checkpoints,
+            syncs=internal.offset_syncs if internal.offset_syncs_on == self.flow.target else None,
+            heartbeats=internal.remote_heartbeats,
+            report=self._report,
+        )
+
+    def _of_source(self, work: Future[T] | None) -> T | None:
+        """Waits for work at the source; None once the source is known to give no answer."""
+        if work is None or self.source_lost is not None:
+            return None
+        try:
+            return work.result()
+        except CredentialsRefused as error:
+            hint = "if the source is gone, go on with --source-down; else " + (error.hint or "check its credentials")
+            raise CredentialsRefused(error.message, alias=error.alias, hint=hint) from error
+        except ClusterUnreachable as error:
+            self.source_lost = silent_view(self.flow.source, ClusterState.DOWN, error.message, self.taken)
+            return None
+
+    def _choose(self, target: FirstLook, source: FirstLook | None) -> tuple[Candidates, Known]:
+        known = Known(
+            source={} if source is None else source.groups,
+            target=target.groups,
+            checkpoints=target.checkpoints.keys(),
+            complete=target.complete and (source is None or source.complete),
+            silent_source=self.flow.source if source is None else None,
+        )
+        return choose(self.selection, known, self.flow.groups.matches), known
+
+    def _require_evidence(self, target: FirstLook, source: FirstLook | None) -> None:
+        """Refuses to plan blindly: "no checkpoints" and "checkpoints that may not be read" differ."""
+        readings = {reading.topic: reading for reading in target.readings}
+        checkpoints = readings[self.flow.internal.checkpoints]
+        syncs = bool(target.syncs) or (source is not None and bool(source.syncs))
+        if checkpoints.fault is not None and not syncs:
+            raise NotAuthorized(
+                f"no READ on topic {checkpoints.topic} of {checkpoints.cluster}, and no offset syncs to go by",
+                alias=checkpoints.cluster,
+                hint=f"grant READ on topic {checkpoints.topic} to this tool's user",
+            )
+
+    def _require_found(
+        self, groups: Iterable[str], candidates: Candidates, known: Known, target: ClusterView, source: ClusterView
+    ) -> None:
+        """Finds a mistyped name also where a listing was incomplete: the coordinators know better."""
+        if self.selection.create:
+            return
+        for group in groups:
+            if group in known or group not in candidates.by_hand:
+                continue
+            views = [view.groups[group] for view in (target, source) if group in view.groups]
+            if not any(info.exists or info.fault is not None for info in views):
+                raise not_found(group, known)
+
+    def _rivals(self, target: Cluster, first: FirstLook) -> dict[str, set[str]]:
+        """Finds the target topics that other sources mirror into: their checkpoints and Connect's positions tell."""
+        evidence: dict[str, set[str]] = {}
+        for rival in self.flow.rivals:
+            if not may_collide(self.flow, rival):
+                continue
+            internal = rival.internal
+            seen, _ = read_checkpoints(target, internal.checkpoints, exists=internal.checkpoints in first.topics)
+            mirrored = topics_of_connect_offsets(target, first.topics.get(internal.connect_offsets), rival.source)
+            topics = {tp.topic for found in seen.values() for tp in found}
+            evidence[rival.source] = topics | {rival.target_topic(topic) for topic in mirrored}
+        return evidence
+
+    def _own_positions(self, target: Cluster, first: FirstLook) -> set[str]:
+        """Finds the topics a dedicated MM2 mirrors by its positions; asked only where names do not tell."""
+        if self.flow.policy.topic_source("") is None:
+            return set()
+        info = first.topics.get(self.flow.internal.connect_offsets)
+        return topics_of_connect_offsets(target, info, self.flow.source)
+
+    def _translate(
+        self, questions: Sequence[Question], evidence: Evidence
+    ) -> dict[str, dict[TopicPartition, Translation]]:
+        self._report("translating offsets", len(questions))
+        translations: dict[str, dict[TopicPartition, Translation]] = {}
+        for question, found in answer(questions, evidence, self.refine).items():
+            translations.setdefault(question.group, {})[question.target] = found
+        return translations
+
+    def _report(self, what: str, done: int = 0, total: int | None = None) -> None:
+        if self.progress is not None:
+            with self.lock:
+                self.progress(what, done, total)
+
+
+def _with_mirrored_topics(
+    candidates: Candidates,
+    mirrored: Mapping[str, str],
+    target: Offsets,
+    source: Offsets | None,
+    checkpoints: Collection[str],
+) -> tuple[tuple[str, ...], list[NotPlanned]]:
+    """Keeps the groups that have to do with a mirrored topic, those named by hand, and those nobody could ask about."""
+    source_topics = frozenset(mirrored.values())
+    kept, left = [], []
+    for group in candidates.groups:
+        here = {tp.topic for tp in target.commits.get(group, ())}
+        there = {tp.topic for tp in source.commits.get(group, ())} if source is not None else set()
+        unknown = group in target.faults or (source is not None and group in source.faults)
+        known = group in checkpoints or group in candidates.by_hand or unknown
+        if known or not source_topics.isdisjoint(there) or not here.isdisjoint(mirrored):
+            kept.append(group)
+        else:
+            left.append(NotPlanned(group, "no-mirrored-topic", tuple(sorted(here | there))))
+    return tuple(kept), left
+
+
+def _newest(
+    syncs: Mapping[TopicPartition, Syncs], mirrored: Mapping[str, str]
+) -> dict[TopicPartition, tuple[int, int]]:
+    names: dict[str, list[str]] = {}
+    for topic, source_topic in mirrored.items():
+        names.setdefault(source_topic, []).append(topic)
+    return {
+        TopicPartition(topic, source.partition): (found.ups[-1], found.downs[-1])
+        for source, found in syncs.items()
+        if len(found)
+        for topic in names.get(source.topic, ())
+    }
