@@ -85,8 +85,6 @@ def server_properties(
         **_SMALL,
         **_TIMERS,
     }
-    if options.kafka_version.startswith("3."):
-        settings["group.coordinator.rebalance.protocols"] = "classic,consumer"
     if options.authorizer:
         settings |= {
             "authorizer.class.name": "org.apache.kafka.metadata.authorizer.StandardAuthorizer",

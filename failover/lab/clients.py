@@ -12,6 +12,7 @@ from failover.errors import LabError
 if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
+_LOG = logging.getLogger(__name__)
 # librdkafka prints its lines to stderr unless it is given a logger; the lab's clients are there
 # to wait for brokers that do not answer yet
 SILENT = logging.getLogger("failover.lab.librdkafka")
@@ -38,26 +39,25 @@ def client_settings(bootstrap: str, settings: Mapping[str, Any] | None = None) -
     }
 
 
-def wait_brokers(admin: AdminClient, count: int, *, seconds: float, alive: Callable[[], None]) -> None:
-    """Waits until metadata lists ``count`` brokers; ``alive`` raises when waiting has become pointless.
+def wait_broker(admin: AdminClient, node: int, *, seconds: float, alive: Callable[[], None]) -> None:
+    """Waits until the broker that ``admin`` is bootstrapped with lists itself as a member of its cluster.
 
-    Raises LabError after ``seconds``.
+    Another broker lists a dead one until its session is over, so each is asked itself. ``alive``
+    raises when waiting has become pointless. Raises LabError after ``seconds``.
     """
     from confluent_kafka import KafkaException
 
     deadline = time.monotonic() + seconds
-    seen = 0
     while True:
         alive()
         try:
-            seen = len(admin.list_topics(timeout=0.5).brokers)
-        except KafkaException:
-            seen = 0
-        if seen >= count:
-            return
+            if node in admin.list_topics(timeout=0.5).brokers:
+                return
+        except KafkaException as failure:
+            _LOG.debug("broker %d does not answer yet: %s", node, failure)
         if time.monotonic() > deadline:
             raise LabError(
-                f"{seen} of {count} brokers answer after {seconds:.0f} s", hint="look at broker.log in the lab's folder"
+                f"broker {node} does not answer after {seconds:.0f} s", hint="its broker.log in the lab's folder"
             )
         time.sleep(0.05)
 

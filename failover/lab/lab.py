@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import subprocess
 import time
 from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -13,11 +15,12 @@ import msgspec
 from failover.errors import LabError, LabUsageError
 from failover.lab import process as processes
 from failover.lab.broker import java_command
-from failover.lab.clients import admin_client, wait_brokers
+from failover.lab.clients import admin_client, wait_broker
 from failover.lab.files import write_private
 from failover.lab.jars import class_path
 from failover.lab.java import jvm_flags
 from failover.lab.mirror import Endpoint, MirrorOptions, mm2_properties
+from failover.lab.ports import LOOPBACK
 from failover.lab.process import Process
 from failover.lab.proxy_control import ProxyControl
 from failover.lab.state import ADMIN, Broker, Cluster, State, read_state, write_state
@@ -131,16 +134,22 @@ class Lab:
 
     def start(self, name: str, arguments: Sequence[str], *, log: Path, heap: str | None = None) -> Process:
         """Starts one of Kafka's main classes and records it; raises LabUsageError when the name already runs."""
-        state = self.state
-        command = java_command(
-            state.java,
-            jvm_flags(heap=heap or state.options.heap, quick=state.options.quick),
-            class_path(state.options.kafka_version),
-            marker=state.marker,
-            logging=next(self.folder.glob("log4j*.properties")),
-            arguments=arguments,
-        )
-        return self._spawn(name, command, log)
+        return self._spawn(name, self._java(arguments, heap or self.state.options.heap), log)
+
+    def run_tool(self, *arguments: str, stdin: str | None = None, seconds: float = 60) -> str:
+        """Runs one of Kafka's command-line classes to its end and returns its standard output.
+
+        Raises LabError with what it printed to standard error when it fails or takes longer.
+        """
+        try:
+            done = subprocess.run(
+                self._java(arguments, "256m"), capture_output=True, text=True, input=stdin, timeout=seconds, check=False
+            )
+        except subprocess.TimeoutExpired as failure:
+            raise LabError(f"{arguments[0]} takes longer than {seconds:.0f} s") from failure
+        if done.returncode != 0:
+            raise LabError(f"{arguments[0]} failed: {(done.stderr or done.stdout).strip()[-500:]}")
+        return done.stdout
 
     def start_broker(self, broker: Broker) -> Process:
         """Starts a prepared broker without waiting for it."""
@@ -169,17 +178,10 @@ class Lab:
 
         Raises LabError with the end of the broker's log when it died, or after ``seconds``.
         """
-        cluster = self.state.cluster(alias)
-        wanted = [broker for broker in cluster.brokers if broker.name not in self.state.stopped]
-
-        def alive() -> None:
-            for broker in wanted:
-                if self.running(broker.name) is None:
-                    raise LabError(
-                        f"broker {broker.name} ended: {processes.tail(broker.log)}", hint=f"all of it: {broker.log}"
-                    )
-
-        wait_brokers(admin_client(cluster.bootstrap()), len(wanted), seconds=seconds, alive=alive)
+        for broker in self.state.cluster(alias).brokers:
+            if broker.name not in self.state.stopped:
+                admin = admin_client(f"{LOOPBACK}:{broker.plaintext}")
+                wait_broker(admin, broker.node, seconds=seconds, alive=partial(self._check_alive, broker))
 
     # -- faults --------------------------------------------------------------------------------
 
@@ -216,6 +218,21 @@ class Lab:
         self.wait_ready(brokers[0].alias, seconds=seconds)
 
     # -- internals -----------------------------------------------------------------------------
+
+    def _java(self, arguments: Sequence[str], heap: str) -> list[str]:
+        state = self.state
+        return java_command(
+            state.java,
+            jvm_flags(heap=heap, quick=state.options.quick),
+            class_path(state.options.kafka_version),
+            marker=state.marker,
+            logging=next(self.folder.glob("log4j*.properties")),
+            arguments=arguments,
+        )
+
+    def _check_alive(self, broker: Broker) -> None:
+        if self.running(broker.name) is None:
+            raise LabError(f"broker {broker.name} ended: {processes.tail(broker.log)}", hint=f"all of it: {broker.log}")
 
     def _chosen(self, name: str) -> list[Process]:
         others = [process.name for process in self.state.processes]

@@ -85,13 +85,26 @@ class Side:
 
     def topics(self) -> set[str]:
         """Returns every topic's name, internal ones included."""
-        return set(self.admin.list_topics(timeout=_ASK_SECONDS).topics)
+        return set(self._metadata())
 
     def partitions(self, topic: str) -> list[int]:
         """Returns a topic's partitions that have a leader, none for an unknown topic (which is not created)."""
         # asking metadata for one topic by name would create it where auto.create.topics.enable is true
-        known = self.admin.list_topics(timeout=_ASK_SECONDS).topics.get(topic)
+        known = self._metadata().get(topic)
         return sorted(p for p, state in known.partitions.items() if state.leader >= 0) if known is not None else []
+
+    def _metadata(self) -> Mapping[str, Any]:
+        from confluent_kafka import KafkaException
+
+        # librdkafka retries a metadata request on the broker it chose first; where that one has
+        # just died, only a new request goes to another
+        deadline = time.monotonic() + _ASK_SECONDS
+        while True:
+            try:
+                return self.admin.list_topics(timeout=1).topics
+            except KafkaException as failure:
+                if time.monotonic() > deadline:
+                    raise LabError(f"{self.alias}: no metadata within {_ASK_SECONDS} s: {failure}") from failure
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """Returns the settings a topic has of its own."""

@@ -1,0 +1,290 @@
+"""Records what the real MirrorMaker 2 leaves in hard scenarios: ``python -m failover.lab.record FOLDER [SCENARIO…]``.
+
+Writes one capture a scenario, and the internal records' bytes with what Kafka's own formatters
+print for them (``mm2-golden.json``).
+"""
+
+from __future__ import annotations
+
+import argparse
+import datetime
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from failover.lab.capture import (
+    KIND,
+    VERSION,
+    Capture,
+    CapturedCheckpoint,
+    CapturedSync,
+    Commit,
+    log_of,
+    save_capture,
+)
+from failover.lab.down import end_lab
+from failover.lab.internal_records import checkpoint_of, heartbeat_of, sync_of
+from failover.lab.lab import Lab, wait_until
+from failover.lab.mirror import MirrorOptions
+from failover.lab.side import Side
+from failover.lab.state import LabOptions
+from failover.lab.up import up
+from failover.model import Record, TopicPartition
+
+_FORMATTERS = "org.apache.kafka.connect.mirror.formatters"
+_CONSOLE = "org.apache.kafka.tools.consumer.ConsoleConsumer"
+Offsets = Mapping[str, Mapping[TopicPartition, int]]
+
+
+class Recorder:
+    """Runs one scenario after the other on a lab, each with a MirrorMaker 2 and aliases of its own."""
+
+    def __init__(self, lab: Lab) -> None:
+        self.lab = lab
+        self.source, self.target = (Side(alias, lab.client_settings(alias)) for alias in lab.state.options.aliases)
+        self.topic = ""
+        self.flow = ("", "")
+        self.groups: Offsets = {}
+
+    # -- the scenarios -------------------------------------------------------------------------
+
+    def lagging(self) -> str:
+        """Mirrors 20,000 records of two partitions; ten groups lag at every tenth, 37 short of it."""
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror()
+        self.source.produce(self.topic, 20_000)
+        self.wait_copied()
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=37) for tenth in range(1, 11)})
+        return "one to one, 10,000 records a partition, groups at each tenth minus 37"
+
+    def transactional(self) -> str:
+        """Mirrors transactions of ten records, every third one aborted: markers leave gaps on the source only."""
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror()
+        self.source.produce(self.topic, 6_000, transactions=[(10, True), (10, True), (7, False)])
+        self.wait_copied()
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=3) for tenth in range(1, 11)})
+        return "6,000 records in transactions of 10, 10 and 7 (aborted); MirrorMaker 2 copies aborted records too"
+
+    def restarted(self) -> str:
+        """Kills MirrorMaker 2 twice with SIGKILL while it copies: stretches are copied twice."""
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror(flush_seconds=5)
+        for part in range(3):
+            self.source.produce(self.topic, 5_000)
+            self.wait_copied(share=(part + 0.8) / (part + 1))
+            if part < 2:
+                self.lab.kill(self.mirror_name)
+                self.lab.start_mirror(self.config, name=self.mirror_name)
+        self.wait_copied()
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=11) for tenth in range(1, 11)})
+        return (
+            "15,000 records, MirrorMaker 2 killed with SIGKILL after about 4,000 and 9,000; each restart copies again"
+        )
+
+    def compacted(self) -> str:
+        """Mirrors a topic that compaction has left with holes before the mirror began."""
+        config = {"cleanup.policy": "compact", "segment.ms": "200", "min.cleanable.dirty.ratio": "0.01"}
+        self.source.create_topic(self.topic, 1, config=config)
+        for _ in range(8):
+            self.source.produce(self.topic, 500, keys=120)
+            time.sleep(0.3)  # a segment is closed by the first record that comes after segment.ms
+        self.source.produce(self.topic, 300, keys=300)
+
+        def holes() -> bool:
+            return len(self.source.read(self.topic)[0]) < 2_500
+
+        wait_until(holes, seconds=60, what=f"compaction of {self.topic}", every=0.5)
+        self.start_mirror()
+        self.wait_copied()
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=5) for tenth in range(1, 11)})
+        return "4,300 records of 300 keys, compacted on the source before the mirror began, compacted on the target too"
+
+    # -- steps ---------------------------------------------------------------------------------
+
+    @property
+    def config(self) -> Path:
+        return self.lab.folder / f"{self.mirror_name}.properties"
+
+    @property
+    def mirror_name(self) -> str:
+        return f"mm2-{self.flow[0]}"
+
+    @property
+    def remote(self) -> str:
+        return f"{self.flow[0]}.{self.topic}"
+
+    def start_mirror(self, *, flush_seconds: float = 1) -> None:
+        """Starts a MirrorMaker 2 for this scenario's topic alone."""
+        options = MirrorOptions(
+            topics=self.topic.replace(".", r"\."),
+            groups=r"g\d+",
+            checkpoint_seconds=1,
+            refresh_seconds=1,
+            flush_seconds=flush_seconds,
+        )
+        self.lab.write_config(self.config, options, aliases=self.flow)
+        self.lab.start_mirror(self.config, name=self.mirror_name)
+
+    def wait_copied(self, *, share: float = 1.0) -> None:
+        """Waits until the target holds this share of the source's data records at least once."""
+        wanted = {record.value for records in self.source.read(self.topic).values() for record in records}
+
+        def copied() -> bool:
+            found = {record.value for records in self.target.read(self.remote).values() for record in records}
+            # compaction goes on: what the target lacks may be gone from the source by now
+            return len(wanted & found) >= share * len(wanted) or (share == 1.0 and self._caught_up())
+
+        wait_until(copied, seconds=120, what=f"{share:.0%} of {self.topic} on the target", every=0.1)
+
+    def _caught_up(self) -> bool:
+        now = {record.value for records in self.source.read(self.topic).values() for record in records}
+        return now <= {record.value for records in self.target.read(self.remote).values() for record in records}
+
+    def at(self, share: float, *, short: int) -> dict[TopicPartition, int]:
+        """Returns a position in each partition: this share of its offsets, minus some."""
+        ends = self.source.ends(self.topic)
+        return {
+            TopicPartition(self.topic, partition): max(start, start + int((end - start) * share) - short)
+            for partition, (start, end) in ends.items()
+        }
+
+    def commit(self, groups: Offsets) -> None:
+        """Commits on the source and waits for the checkpoints MirrorMaker 2 makes of them."""
+        for group, offsets in groups.items():
+            self.source.commit(group, offsets)
+        settled: list[int] = [-1]
+
+        def quiet() -> bool:
+            # not every commit gets a checkpoint: one below the oldest sync has none
+            seen = len(self.checkpoints())
+            done = seen > 0 and seen == settled[0]
+            settled[0] = seen
+            return done
+
+        wait_until(quiet, seconds=60, what="checkpoints", every=3)
+        self.groups = groups
+
+    def syncs(self) -> list[Record]:
+        return self.source.read(f"mm2-offset-syncs.{self.flow[1]}.internal").get(0, [])
+
+    def checkpoints(self) -> list[Record]:
+        return self.target.read(f"{self.flow[0]}.checkpoints.internal").get(0, [])
+
+    # -- the outcome ---------------------------------------------------------------------------
+
+    def record(self, name: str, number: int) -> Capture:
+        """Runs a scenario and returns what it left."""
+        self.topic, self.flow = f"cap.{name}", (f"s{number}", f"t{number}")
+        scenario: Callable[[], str] = getattr(self, name)
+        description = scenario()
+        self.lab.kill(self.mirror_name)
+        capture = Capture(
+            kind=KIND,
+            version=VERSION,
+            scenario=name,
+            description=description,
+            kafka_version=self.lab.state.options.kafka_version,
+            recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
+            flow=self.flow,
+            source={self.topic: _logs(self.source, self.topic)},
+            target={self.remote: _logs(self.target, self.remote)},
+            syncs=[CapturedSync(record.offset, record.timestamp, *sync_of(record)) for record in self.syncs()],
+            checkpoints=[
+                CapturedCheckpoint(record.offset, record.timestamp, *checkpoint_of(record))
+                for record in self.checkpoints()
+                if record.value is not None
+            ],
+            commits=[
+                Commit(group, *tp, offset) for group, places in self.groups.items() for tp, offset in places.items()
+            ],
+        )
+        for group in self.groups:
+            self.source.delete_group(group)
+        return capture
+
+    def golden(self) -> dict[str, Any]:
+        """Returns internal records byte for byte, with the lines Kafka's own formatters print for them."""
+        self.topic, self.flow = "cap.golden", ("gs", "gt")
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror()
+        self.source.produce(self.topic, 400)
+        self.wait_copied()
+        for group, metadata in (("g1", ""), ("g2", "seen by größe-1 \U0001f600"), ("g3", "x" * 300)):
+            self.source.commit(group, {(self.topic, 0): 150, (self.topic, 1): 20}, metadata=metadata)
+        wait_until(lambda: len(self.checkpoints()) >= 6, seconds=60, what="checkpoints", every=0.5)
+        heartbeats = wait_until(lambda: self.target.read("heartbeats").get(0), seconds=60, what="heartbeats")
+        self.lab.kill(self.mirror_name)
+        source, target = self.source.bootstrap, self.target.bootstrap
+        return {
+            "kafka_version": self.lab.state.options.kafka_version,
+            "offset_syncs": self._printed(
+                source, f"mm2-offset-syncs.{self.flow[1]}.internal", "OffsetSyncFormatter", self.syncs(), sync_of
+            ),
+            "checkpoints": self._printed(
+                target, f"{self.flow[0]}.checkpoints.internal", "CheckpointFormatter", self.checkpoints(), checkpoint_of
+            ),
+            "heartbeats": self._printed(target, "heartbeats", "HeartbeatFormatter", heartbeats, heartbeat_of),
+        }
+
+    def _printed(
+        self, bootstrap: str, topic: str, formatter: str, records: list[Record], fields: Callable[[Record], Any]
+    ) -> list[dict[str, Any]]:
+        kept = records[:40]
+        printed = self.lab.run_tool(
+            *(_CONSOLE, "--bootstrap-server", bootstrap, "--topic", topic, "--from-beginning"),
+            *("--formatter", f"{_FORMATTERS}.{formatter}", "--max-messages", str(len(kept)), "--timeout-ms", "20000"),
+        )
+        return [
+            {
+                "key": (record.key or b"").hex(),
+                "value": (record.value or b"").hex(),
+                "java": line,
+                "fields": fields(record)._asdict(),
+            }
+            for record, line in zip(kept, printed.splitlines(), strict=True)
+        ]
+
+
+def _logs(side: Side, topic: str) -> dict[int, Any]:
+    ends, records = side.ends(topic), side.read(topic)
+    return {partition: log_of(start, end, records.get(partition, ())) for partition, (start, end) in ends.items()}
+
+
+_KNOWN = ("lagging", "transactional", "restarted", "compacted", "golden")
+
+
+def main(arguments: list[str]) -> None:
+    """Records the named scenarios, all of them by default, into a folder."""
+    parser = argparse.ArgumentParser(prog="python -m failover.lab.record", description=__doc__)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("scenarios", nargs="*", metavar="SCENARIO", help=", ".join(_KNOWN))
+    parser.add_argument("--kafka-version", default=LabOptions().kafka_version)
+    asked = parser.parse_args(arguments)
+    names = asked.scenarios or _KNOWN
+    if unknown := set(names) - set(_KNOWN):
+        parser.error(f"no scenario {', '.join(unknown)}; known: {', '.join(_KNOWN)}")
+    asked.folder.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory() as scratch:
+        folder = Path(scratch) / "lab"
+        try:
+            recorder = Recorder(up(folder, LabOptions(quick=True, kafka_version=asked.kafka_version)))
+            for number, name in enumerate(names, 1):
+                began = time.monotonic()
+                if name == "golden":
+                    path = asked.folder / "mm2-golden.json"
+                    path.write_text(json.dumps(recorder.golden(), indent=1, ensure_ascii=False) + "\n")
+                    size = path.stat().st_size
+                else:
+                    size = save_capture(asked.folder / f"{name}.capture", recorder.record(name, number))
+                sys.stdout.write(f"{name}: {size} bytes, {time.monotonic() - began:.0f} s\n")
+        finally:
+            end_lab(folder)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
