@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cache
 from struct import Struct
 from typing import Any, NamedTuple
 
 from failover.model.records import Record
 
-_HEAD = Struct(">qiibIhi")  # base offset, length, leader epoch, magic, CRC, attributes, last offset delta
-_LENGTH_END = 12
-_SIZE_V2 = 61
-_SIZE_OLD = 14  # offset, size, CRC, magic, attributes: what every message of magic 0 and 1 has
+_PLACE = Struct(">qi")  # base offset, length of what follows
+_HEAD = Struct(">ibIhi")  # leader epoch, magic, CRC, attributes, last offset delta
+_MAGIC_AT = 16
+_LENGTH_V2 = 49
+_LENGTH_OLD = 14  # CRC, magic, attributes, sizes of key and value: the least of magic 0
+_SMALLEST = _PLACE.size + _LENGTH_OLD
 _CRC_FROM = 21
 
 LOG_APPEND_TIME = 0x08
@@ -53,47 +56,54 @@ class Batch(NamedTuple):
 def split(records: memoryview) -> Iterator[Batch]:
     """Takes the whole batches of a fetch answer apart; a cut one at the end is left out (Kafka sends such)."""
     at, end = 0, len(records)
-    while at + _HEAD.size <= end:
-        base, length, epoch, magic, crc, attributes, last_delta = _HEAD.unpack_from(records, at)
-        stop = at + _LENGTH_END + length
+    while at + _SMALLEST <= end:
+        base, length = _PLACE.unpack_from(records, at)
+        stop = at + _PLACE.size + length
         if stop > end:
             return
-        if length < _SIZE_OLD:
-            raise UnreadableBatch(f"a batch at offset {base} of {length} bytes")
+        magic = records[at + _MAGIC_AT]
+        if length < (_LENGTH_V2 if magic >= 2 else _LENGTH_OLD):
+            raise UnreadableBatch(f"a batch of {length} bytes at offset {base}")
         data = records[at:stop]
         if magic >= 2:
+            epoch, _, crc, attributes, last_delta = _HEAD.unpack_from(records, at + _PLACE.size)
             yield Batch(base, base + last_delta + 1, epoch, magic, crc, attributes, data)
         else:
-            # Magic 0 and 1: offset and size as above, then CRC-32, magic, attributes. Of a compressed set the offset is
-            # that of its last message, so the next one follows it in either case.
+            # Offset and size as above, then CRC-32, magic, attributes. Of a compressed set the offset is that of its
+            # last message, so the next one follows it in either case.
             yield Batch(base, base + 1, -1, magic, int.from_bytes(data[12:16], "big"), data[17], data)
         at = stop
 
 
 def check(batch: Batch) -> None:
     """Compares the batch's bytes with its CRC. Raises ``UnreadableBatch``."""
-    from crc32c import crc32c
-
-    actual = crc32c(batch.data[_CRC_FROM:]) if batch.magic >= 2 else zlib.crc32(batch.data[16:])
+    actual = _crc32c()(batch.data[_CRC_FROM:]) if batch.magic >= 2 else zlib.crc32(batch.data[16:])
     if actual != batch.crc:
         raise UnreadableBatch(f"the batch at offset {batch.base_offset} fails its CRC check")
 
 
-def decode(batch: Batch) -> list[Record]:
-    """Decodes a checked data batch. Raises ``UnreadableBatch``."""
+def decode(batch: Batch, start: int = 0, stop: int = 1 << 63) -> list[Record]:
+    """Decodes the records of a checked data batch whose offset is in [start, stop). Raises ``UnreadableBatch``."""
+    records = []
     try:
-        return [
-            Record(
-                record.offset,
-                -1 if record.timestamp is None else record.timestamp,
-                record.key,
-                record.value,
-                tuple(record.headers),
-            )
-            for record in _iterate(batch)
-        ]
+        for record in _iterate(batch):
+            offset = record.offset
+            if offset >= stop:
+                break
+            if offset >= start:
+                timestamp = record.timestamp
+                records.append(
+                    Record(
+                        offset,
+                        -1 if timestamp is None else timestamp,
+                        record.key,
+                        record.value,
+                        tuple(record.headers),
+                    )
+                )
     except _errors() as error:
         raise _unreadable(batch, error) from error
+    return records
 
 
 def decode_columns(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
@@ -106,12 +116,28 @@ def decode_columns(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | N
 
 def _iterate(batch: Batch) -> Any:
     if batch.magic >= 2:
-        from aiokafka.record.default_records import DefaultRecordBatch
-
-        return DefaultRecordBatch(batch.data)
+        return _codec()(batch.data)
     from aiokafka.record.legacy_records import LegacyRecordBatch
 
     return LegacyRecordBatch(batch.data, batch.magic)
+
+
+# Looked up once and not at import: aiokafka's package loads its whole client, and an import statement that runs for
+# each batch costs as much as decoding a small one.
+
+
+@cache
+def _codec() -> Any:
+    from aiokafka.record.default_records import DefaultRecordBatch
+
+    return DefaultRecordBatch
+
+
+@cache
+def _crc32c() -> Callable[[memoryview], int]:
+    from crc32c import crc32c
+
+    return crc32c
 
 
 def _errors() -> tuple[type[Exception], ...]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import struct
 from collections.abc import Collection, Iterable, Sequence
 from functools import partial
 from typing import Any, NamedTuple, Self, TypeVar
@@ -12,9 +13,10 @@ from failover.errors import ClusterUnreachable
 from failover.kafka.faults import fault, maybe_fault
 from failover.kafka.wire.connection import Connection, ConnectionLost
 from failover.kafka.wire.dial import Address, Dialer
-from failover.kafka.wire.messages import Call, generated
+from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.metadata import Metadata, TopicState, metadata_call
 from failover.kafka.wire.pool import Node, Pool
+from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.rounds import first_answer, scatter, settle
 from failover.model.names import Fault, TopicPartition
 
@@ -68,6 +70,7 @@ class WireCluster:
     async def open(self) -> None:
         """Finds the cluster's brokers by asking all bootstrap addresses at once; the first answer counts."""
         self._learn(await self._first(self._bootstrap, metadata_call(()), stagger=0.0))
+        self._pool.drop(self._bootstrap)
 
     async def close(self) -> None:
         await self._pool.close()
@@ -147,7 +150,8 @@ class WireCluster:
     async def ask_any(self, call: Call[R]) -> R:
         """Asks whichever broker answers first: the next is asked when one fails or takes half a second."""
         nodes = sorted(self._nodes.values(), key=lambda node: not self._pool.connected(node, "control"))
-        return await self._first(nodes or self._bootstrap, call, stagger=_HEDGE_AFTER)
+        # The bootstrap addresses come last: every broker may have moved since they were asked.
+        return await self._first([*nodes, *self._bootstrap], call, stagger=_HEDGE_AFTER)
 
     async def spread(
         self, partitions: Iterable[TopicPartition], send: Any, *, budget: float | None = None
@@ -208,7 +212,11 @@ class WireCluster:
         if call.throttle_at is not None:
             throttled = int.from_bytes(body[call.throttle_at : call.throttle_at + 4], "big", signed=True)
             connection.pace.throttle(throttled, asyncio.get_running_loop().time())
-        return call.decode(version, body)
+        try:
+            return call.decode(version, body)
+        except (ValueError, struct.error) as error:
+            connection.close()
+            raise connection.error(f"sent an answer to API {call.key} version {version} that ends too early") from error
 
     def _node(self, node: int) -> Node:
         try:
@@ -242,23 +250,29 @@ class WireCluster:
 
 
 def _find(keys: Sequence[str], kind: int) -> Call[dict[str, int | Fault]]:
-    from kafka.protocol.metadata import FindCoordinatorRequest, FindCoordinatorResponse
+    """Asks for the coordinators of several keys; before version 4 of exactly one."""
 
-    call: Call[Any] = generated(
-        FindCoordinatorRequest,
-        FindCoordinatorResponse,
-        3,
-        6,
-        # Version 3 has one key, later ones a list; a field the version does not know is not sent.
-        {"key_type": kind, "coordinator_keys": list(keys), "key": keys[0]},
-    )
-    decode = call.decode
-
-    def found(version: int, body: memoryview) -> dict[str, int | Fault]:
-        answer = decode(version, body)
+    def write(out: Writer, version: int) -> None:
         if version < 4:
-            return {keys[0]: maybe_fault(answer.error_code, answer.error_message) or answer.node_id}
-        return {row.key: maybe_fault(row.error_code, row.error_message) or row.node_id for row in answer.coordinators}
+            out.string(keys[0])
+        out.int8(kind)
+        if version >= 4:
+            out.strings(keys)
+        out.tags()
 
-    call.decode = found
-    return call
+    def read(reader: Reader, version: int) -> dict[str, int | Fault]:
+        reader.int32()
+        found: dict[str, int | Fault] = {}
+        if version < 4:
+            error, text, node = reader.int16(), reader.nullable_string(), reader.int32()
+            return {keys[0]: maybe_fault(error, text) or node}
+        for _ in range(reader.array()):
+            key, node = reader.string(), reader.int32()
+            reader.string()  # host
+            reader.int32()  # port
+            error, text = reader.int16(), reader.nullable_string()
+            reader.tags()
+            found[key] = maybe_fault(error, text) or node
+        return found
+
+    return written(_FIND_COORDINATOR, 3, 6, flexible_from=3, write=write, read=read)

@@ -136,7 +136,8 @@ def _decoded(
             if batch.control:
                 continue
             decoded = decoder(batch)
-            if batch.base_offset < position or batch.next_offset > end:
+            # An old compressed set does not say where it begins.
+            if batch.magic < 2 or batch.base_offset < position or batch.next_offset > end:
                 decoded = [row for row in decoded if position <= row[0] < end]
             rows += decoded
     except UnreadableBatch as error:

@@ -12,7 +12,7 @@ import ssl
 import struct
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from failover.errors import BrokerError, ClusterError, ClusterUnreachable, CredentialsRefused
 
@@ -22,6 +22,7 @@ MAX_ANSWER = 1 << 30
 
 _FRAME = struct.Struct(">i")
 _HEADER = struct.Struct(">ihhi")
+_TLS_ALERT = b"\x15\x03"  # as a length it would be 352 MB
 
 
 class ConnectionLost(ClusterUnreachable):
@@ -214,9 +215,9 @@ class Connection(asyncio.BufferedProtocol):
     # -- asyncio.BufferedProtocol ----------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        assert isinstance(transport, asyncio.Transport)
-        self._transport = transport
-        transport.set_write_buffer_limits(high=self._max_unsent)
+        # uvloop's transports are no subclasses of asyncio's
+        self._transport = cast(asyncio.Transport, transport)
+        self._transport.set_write_buffer_limits(high=self._max_unsent)
         self._heard = self._loop.time()
 
     def get_buffer(self, sizehint: int) -> memoryview:  # noqa: ARG002 - the protocol's signature
@@ -230,7 +231,7 @@ class Connection(asyncio.BufferedProtocol):
         self._filled = 0
         if self._body is None:
             (size,) = _FRAME.unpack(self._size)
-            if not _FRAME.size <= size <= MAX_ANSWER:
+            if not _FRAME.size <= size <= MAX_ANSWER or self._size.startswith(_TLS_ALERT):
                 self._fail(lambda _: self._foreign(bytes(self._size)))
                 return
             # bytearray(size) zeroes what is overwritten anyway; at memory speed that is below a tenth
@@ -327,7 +328,7 @@ class Connection(asyncio.BufferedProtocol):
         )
 
     def _foreign(self, start: bytes) -> ClusterError:
-        if start[:2] == b"\x15\x03":
+        if start.startswith(_TLS_ALERT):
             return CredentialsRefused(
                 f"cluster {self.alias}: {self.peer} speaks TLS, this client was told to speak plain text",
                 alias=self.alias,

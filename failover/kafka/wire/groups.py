@@ -1,27 +1,22 @@
-"""Groups of every type: listed by all brokers, described by their coordinators, deleted.
-
-ConsumerGroupDescribe and ShareGroupDescribe are coded by hand: kafka-python does not know them.
-"""
+"""Groups of every type: listed by all brokers, described by their coordinators, deleted."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from typing import Any
 
 from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused
 from failover.kafka.faults import maybe_fault
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.messages import Call, generated, written
+from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.metadata import operation_names
 from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.rounds import lost
 from failover.model.groups import GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault
 
-_CONSUMER_DESCRIBE, _SHARE_DESCRIBE = 69, 77
+_DESCRIBE_GROUPS, _LIST_GROUPS, _DELETE_GROUPS, _CONSUMER_DESCRIBE, _SHARE_DESCRIBE = 15, 16, 42, 69, 77
 _GROUP_ID_NOT_FOUND = 69
-_NOT_SAID = -(1 << 31)
 _GROUPS_AT_ONCE = 200
 
 
@@ -30,10 +25,9 @@ async def list_groups(cluster: WireCluster) -> tuple[dict[str, ListedGroup], tup
 
     Raises ``ClusterUnreachable`` when none answered.
     """
-    from kafka.protocol.admin import ListGroupsRequest, ListGroupsResponse
-
-    call = generated(ListGroupsRequest, ListGroupsResponse, 3, 5, {})
-    answers = await asyncio.gather(*(cluster.send(node, call) for node in cluster.brokers), return_exceptions=True)
+    answers = await asyncio.gather(
+        *(cluster.send(node, _list_call()) for node in cluster.brokers), return_exceptions=True
+    )
     groups: dict[str, ListedGroup] = {}
     faults: list[Fault] = []
     answered = False
@@ -44,10 +38,9 @@ async def list_groups(cluster: WireCluster) -> tuple[dict[str, ListedGroup], tup
             raise answer
         else:
             answered = True
-            faults += filter(None, [maybe_fault(answer.error_code)])
-            for row in answer.groups:
-                kind = _type(row.group_type) if row.group_type else _type_of_old(row.protocol_type)
-                groups[row.group_id] = ListedGroup(row.group_id, kind, row.group_state or "", row.protocol_type)
+            found, reason = answer
+            groups.update(found)
+            faults += filter(None, [reason])
     if not answered:
         raise ClusterUnreachable(
             f"no broker of cluster {cluster.alias} lists its groups: {faults[0].message}", alias=cluster.alias
@@ -74,77 +67,122 @@ async def describe_groups(
     described = await _describe(cluster, newer, _CONSUMER_DESCRIBE)
     described.update(await _describe(cluster, share, _SHARE_DESCRIBE))
     left = [name for name in wanted if name not in described or (not described[name].exists and name in newer)]
-    described.update(await _describe_classic(cluster, left))
+    described.update(await _describe(cluster, left, _DESCRIBE_GROUPS))
     return {name: described[name] for name in wanted}
 
 
 async def delete_groups(cluster: WireCluster, groups: Iterable[str]) -> dict[str, Fault | None]:
     """Deletes groups: None when deleted, NON_EMPTY_GROUP (68), GROUP_ID_NOT_FOUND (69)."""
-    from kafka.protocol.admin import DeleteGroupsRequest, DeleteGroupsResponse
 
     async def send(node: int, names: list[str]) -> dict[str, Fault | None]:
-        call = generated(DeleteGroupsRequest, DeleteGroupsResponse, 1, 2, {"groups_names": names})
-        answer = await cluster.send(node, call)
-        return {row.group_id: maybe_fault(row.error_code) for row in answer.results}
+        return await cluster.send(node, _delete_call(names))
 
     return await cluster.spread_groups(groups, send)
 
 
-async def _describe_classic(cluster: WireCluster, groups: Sequence[str]) -> dict[str, GroupInfo]:
-    from kafka.protocol.admin import DescribeGroupsRequest, DescribeGroupsResponse
-
-    async def send(node: int, names: list[str]) -> dict[str, GroupInfo | Fault]:
-        described: dict[str, GroupInfo | Fault] = {}
-        for piece in _pieces(names):
-            fields = {"groups": piece, "include_authorized_operations": True}
-            call = generated(DescribeGroupsRequest, DescribeGroupsResponse, 5, 6, fields)
-            answer = await cluster.send(node, call)
-            described.update((row.group_id, _classic(row)) for row in answer.groups)
-        return described
-
-    return _settled(await cluster.spread_groups(groups, send))
-
-
-def _classic(row: Any) -> GroupInfo | Fault:
-    # Version 6 says GROUP_ID_NOT_FOUND of an absent group, older ones describe it as Dead.
-    if row.error_code not in (0, _GROUP_ID_NOT_FOUND):
-        return maybe_fault(row.error_code, row.error_message) or Fault(0, "NONE")
-    exists = row.error_code == 0 and row.group_state != "Dead"
-    members = (
-        Member(member.client_id, member.client_host, member.member_id, member.group_instance_id)
-        for member in row.members
-    )
-    return GroupInfo(
-        name=row.group_id,
-        exists=exists,
-        type=GroupType.CLASSIC if exists else GroupType.UNKNOWN,
-        state=row.group_state or "Dead",
-        members=tuple(members),
-        simple=exists and row.protocol_type == "",
-        operations=operation_names(row.authorized_operations) if exists else None,
-    )
-
-
 async def _describe(cluster: WireCluster, groups: Collection[str], key: int) -> dict[str, GroupInfo]:
-    """Describes groups of the protocol that API ``key`` is for; others come back as absent."""
+    """Describes groups by API ``key``; those of another protocol come back as absent."""
 
     async def send(node: int, names: list[str]) -> dict[str, GroupInfo | Fault]:
         described: dict[str, GroupInfo | Fault] = {}
         for piece in _pieces(names):
-            answer = await cluster.send(node, _describe_call(piece, key))
+            make = _classic_call if key == _DESCRIBE_GROUPS else _describe_call
+            answer = await cluster.send(node, make(piece, key))
             described.update(answer)
         return described
 
     return _settled(await cluster.spread_groups(groups, send))
 
 
+def _list_call() -> Call[tuple[dict[str, ListedGroup], Fault | None]]:
+    def write(out: Writer, version: int) -> None:
+        if version >= 4:
+            out.strings(())  # of every state
+        if version >= 5:
+            out.strings(())  # of every type
+        out.tags()
+
+    def read(reader: Reader, version: int) -> tuple[dict[str, ListedGroup], Fault | None]:
+        reader.int32()
+        error = reader.int16()
+        groups = {}
+        for _ in range(reader.array()):
+            name, protocol = reader.string(), reader.string()
+            state = reader.string() if version >= 4 else ""
+            kind = _type(reader.string()) if version >= 5 else _type_of_old(protocol)
+            reader.tags()
+            groups[name] = ListedGroup(name, kind, state, protocol)
+        return groups, maybe_fault(error)
+
+    return written(_LIST_GROUPS, 3, 5, flexible_from=3, write=write, read=read)
+
+
+def _delete_call(groups: Sequence[str]) -> Call[dict[str, Fault | None]]:
+    def write(out: Writer, _: int) -> None:
+        out.strings(groups)
+        out.tags()
+
+    def read(reader: Reader, _: int) -> dict[str, Fault | None]:
+        reader.int32()
+        results = {}
+        for _ in range(reader.array()):
+            name, error = reader.string(), reader.int16()
+            reader.tags()
+            results[name] = maybe_fault(error)
+        return results
+
+    return written(_DELETE_GROUPS, 2, 2, flexible_from=2, write=write, read=read)
+
+
+def _classic_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo | Fault]]:
+    def write(out: Writer, _: int) -> None:
+        out.strings(groups)
+        out.int8(1)  # with this client's rights
+        out.tags()
+
+    def read(reader: Reader, version: int) -> dict[str, GroupInfo | Fault]:
+        reader.int32()
+        described: dict[str, GroupInfo | Fault] = {}
+        for _ in range(reader.array()):
+            error = reader.int16()
+            text = reader.nullable_string() if version >= 6 else None
+            name, state, protocol = reader.string(), reader.string(), reader.string()
+            reader.string()  # protocol data: the assignor
+            members = tuple([_read_classic_member(reader) for _ in range(reader.array())])
+            rights = operation_names(reader.int32())
+            reader.tags()
+            # Version 6 says GROUP_ID_NOT_FOUND of an absent group, older ones describe it as Dead.
+            if error == _GROUP_ID_NOT_FOUND or (error == 0 and state == "Dead"):
+                described[name] = _absent(name)
+            else:
+                described[name] = maybe_fault(error, text) or GroupInfo(
+                    name=name,
+                    exists=True,
+                    type=GroupType.CLASSIC,
+                    state=state,
+                    members=members,
+                    simple=protocol == "",
+                    operations=rights,
+                )
+        return described
+
+    return written(key, 5, 6, flexible_from=5, write=write, read=read)
+
+
+def _read_classic_member(reader: Reader) -> Member:
+    member_id, instance = reader.string(), reader.nullable_string()
+    client_id, host = reader.string(), reader.string()
+    reader.sized()  # subscription
+    reader.sized()  # assignment
+    reader.tags()
+    return Member(client_id, host, member_id, instance)
+
+
 def _describe_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo | Fault]]:
     share = key == _SHARE_DESCRIBE
 
     def write(out: Writer, _: int) -> None:
-        out.array(len(groups))
-        for group in groups:
-            out.string(group)
+        out.strings(groups)
         out.int8(1)  # with this client's rights
         out.tags()
 
@@ -159,7 +197,7 @@ def _describe_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo 
             rights = reader.int32()
             reader.tags()
             if error == _GROUP_ID_NOT_FOUND:
-                described[name] = GroupInfo(name, exists=False, type=GroupType.UNKNOWN, state="Dead")
+                described[name] = _absent(name)
             else:
                 described[name] = maybe_fault(error, text) or GroupInfo(
                     name=name,
@@ -167,7 +205,7 @@ def _describe_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo 
                     type=GroupType.SHARE if share else GroupType.CONSUMER,
                     state=state,
                     members=members,
-                    operations=_rights(rights),
+                    operations=operation_names(rights),
                 )
         return described
 
@@ -198,6 +236,10 @@ def _read_member(reader: Reader, version: int, *, share: bool) -> Member:
     return Member(client_id, host, member_id, instance)
 
 
+def _absent(name: str) -> GroupInfo:
+    return GroupInfo(name, exists=False, type=GroupType.UNKNOWN, state="Dead")
+
+
 def _settled(answers: Mapping[str, GroupInfo | Fault]) -> dict[str, GroupInfo]:
     return {
         name: GroupInfo(name, exists=True, type=GroupType.UNKNOWN, state="Unknown", fault=answer)
@@ -205,10 +247,6 @@ def _settled(answers: Mapping[str, GroupInfo | Fault]) -> dict[str, GroupInfo]:
         else answer
         for name, answer in answers.items()
     }
-
-
-def _rights(bits: int) -> frozenset[str] | None:
-    return None if bits == _NOT_SAID else operation_names([code for code in range(32) if bits >> code & 1])
 
 
 def _type(word: str) -> GroupType:

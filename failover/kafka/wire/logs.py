@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from struct import Struct
 from typing import NamedTuple
 
 from failover.kafka.faults import maybe_fault
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.messages import generated
+from failover.kafka.wire.messages import Call, written
+from failover.kafka.wire.primitives import Reader, Writer
 from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 
 EARLIEST, LATEST = -2, -1
 """Stand for a timestamp: the first offset still in the log, and the high watermark (Kafka: ListOffsetsRequest)."""
+
+
+_LIST_OFFSETS, _DESCRIBE_PRODUCERS = 2, 61
+_PRODUCER = Struct(">qiiqiq")
 
 
 class OffsetAt(NamedTuple):
@@ -42,36 +48,9 @@ async def list_offsets(
 
     With ``read_committed`` LATEST is the last stable offset.
     """
-    from kafka.protocol.consumer import ListOffsetsRequest, ListOffsetsResponse
 
-    async def send(node: int, partitions: list[TopicPartition]) -> dict[TopicPartition, OffsetAt | Fault]:
-        topic_class = ListOffsetsRequest.ListOffsetsTopic
-        fields = {
-            "replica_id": -1,
-            "isolation_level": 1 if read_committed else 0,
-            "topics": [
-                topic_class(
-                    name=name,
-                    partitions=[
-                        topic_class.ListOffsetsPartition(
-                            partition_index=number,
-                            current_leader_epoch=-1,
-                            timestamp=asked[TopicPartition(name, number)],
-                        )
-                        for number in numbers
-                    ],
-                )
-                for name, numbers in by_topic(partitions).items()
-            ],
-        }
-
-        answer = await cluster.send(node, generated(ListOffsetsRequest, ListOffsetsResponse, 5, 9, fields))
-        return {
-            TopicPartition(topic.name, row.partition_index): maybe_fault(row.error_code)
-            or OffsetAt(row.offset, row.timestamp, row.leader_epoch)
-            for topic in answer.topics
-            for row in topic.partitions
-        }
+    async def send(node: int, share: list[TopicPartition]) -> dict[TopicPartition, OffsetAt | Fault]:
+        return await cluster.send(node, _list_call({tp: asked[tp] for tp in share}, read_committed=read_committed))
 
     return await cluster.spread(asked, send)
 
@@ -100,31 +79,9 @@ async def describe_producers(
     cluster: WireCluster, partitions: Iterable[TopicPartition]
 ) -> dict[TopicPartition, tuple[ProducerState, ...] | Fault]:
     """Tells which producers each partition remembers, with their last sequence (Kafka API 61, brokers from 2.8 on)."""
-    from kafka.protocol.admin import DescribeProducersRequest, DescribeProducersResponse
 
     async def send(node: int, share: list[TopicPartition]) -> dict[TopicPartition, tuple[ProducerState, ...] | Fault]:
-        topics = [
-            DescribeProducersRequest.TopicRequest(name=name, partition_indexes=numbers)
-            for name, numbers in by_topic(share).items()
-        ]
-        call = generated(DescribeProducersRequest, DescribeProducersResponse, 0, 0, {"topics": topics})
-        answer = await cluster.send(node, call)
-        return {
-            TopicPartition(topic.name, row.partition_index): maybe_fault(row.error_code, row.error_message)
-            or tuple(
-                ProducerState(
-                    producer.producer_id,
-                    producer.producer_epoch,
-                    producer.last_sequence,
-                    producer.last_timestamp,
-                    producer.coordinator_epoch,
-                    producer.current_txn_start_offset,
-                )
-                for producer in row.active_producers
-            )
-            for topic in answer.topics
-            for row in topic.partitions
-        }
+        return await cluster.send(node, _producers_call(share))
 
     return await cluster.spread(partitions, send)
 
@@ -135,3 +92,78 @@ def by_topic(partitions: Iterable[TopicPartition]) -> dict[str, list[int]]:
     for topic, partition in partitions:
         topics.setdefault(topic, []).append(partition)
     return topics
+
+
+def _list_call(
+    asked: Mapping[TopicPartition, int], *, read_committed: bool
+) -> Call[dict[TopicPartition, OffsetAt | Fault]]:
+    topics = by_topic(asked)
+
+    def write(out: Writer, _: int) -> None:
+        out.int32(-1)  # no replica
+        out.int8(1 if read_committed else 0)
+        out.array(len(topics))
+        for name, numbers in topics.items():
+            out.string(name)
+            out.array(len(numbers))
+            for number in numbers:
+                out.int32(number)
+                out.int32(-1)  # any leader epoch
+                out.int64(asked[TopicPartition(name, number)])
+                out.tags()
+            out.tags()
+        out.tags()
+
+    def read(reader: Reader, _: int) -> dict[TopicPartition, OffsetAt | Fault]:
+        reader.int32()
+        found: dict[TopicPartition, OffsetAt | Fault] = {}
+        for tp in partitions_of(reader):
+            error, timestamp, offset, epoch = reader.int16(), reader.int64(), reader.int64(), reader.int32()
+            reader.tags()
+            found[tp] = maybe_fault(error) or OffsetAt(offset, timestamp, epoch)
+        return found
+
+    return written(_LIST_OFFSETS, 5, 9, flexible_from=6, write=write, read=read)
+
+
+def _producers_call(
+    partitions: Sequence[TopicPartition],
+) -> Call[dict[TopicPartition, tuple[ProducerState, ...] | Fault]]:
+    topics = by_topic(partitions)
+
+    def write(out: Writer, _: int) -> None:
+        write_topics(out, topics)
+        out.tags()
+
+    def read(reader: Reader, _: int) -> dict[TopicPartition, tuple[ProducerState, ...] | Fault]:
+        reader.int32()
+        found: dict[TopicPartition, tuple[ProducerState, ...] | Fault] = {}
+        for tp in partitions_of(reader):
+            error, text = reader.int16(), reader.nullable_string()
+            producers = []
+            for _ in range(reader.array()):
+                producers.append(ProducerState(*_PRODUCER.unpack(reader.take(_PRODUCER.size))))
+                reader.tags()
+            reader.tags()
+            found[tp] = maybe_fault(error, text) or tuple(producers)
+        return found
+
+    return written(_DESCRIBE_PRODUCERS, 0, 0, flexible_from=0, write=write, read=read)
+
+
+def write_topics(out: Writer, topics: Mapping[str, Sequence[int]]) -> None:
+    """Writes an array of topics with their partition numbers."""
+    out.array(len(topics))
+    for name, numbers in topics.items():
+        out.string(name)
+        out.int32s(numbers)
+        out.tags()
+
+
+def partitions_of(reader: Reader) -> Iterator[TopicPartition]:
+    """Goes through an array of topics that hold arrays of partitions; the caller reads what follows each number."""
+    for _ in range(reader.array()):
+        topic = reader.string()
+        for _ in range(reader.array()):
+            yield TopicPartition(topic, reader.int32())
+        reader.tags()

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import base64
 from collections.abc import Collection
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
 from failover.kafka.faults import maybe_fault
-from failover.kafka.wire.messages import Call, generated
+from failover.kafka.wire.messages import Call, written
+from failover.kafka.wire.primitives import Reader, Writer
 from failover.model.cluster import Broker
 from failover.model.names import Fault
 
 NO_TOPIC_ID = bytes(16)
+
+_METADATA = 3
+_NOT_SAID = -(1 << 31)
 
 _OPERATIONS = [
     "UNKNOWN",
@@ -78,56 +82,63 @@ class Metadata(msgspec.Struct, frozen=True):
 
 def metadata_call(topics: Collection[str] | None, *, operations: bool = False) -> Call[Metadata]:
     """Asks for these topics, for all (None) or for the brokers alone (empty)."""
-    from kafka.protocol.metadata import MetadataRequest, MetadataResponse
 
-    named = None if topics is None else [MetadataRequest.MetadataRequestTopic(name=name) for name in topics]
-    call = generated(
-        MetadataRequest,
-        MetadataResponse,
-        9,
-        12,
-        {
-            "topics": named,
-            "allow_auto_topic_creation": False,
-            "include_topic_authorized_operations": operations,
-        },
-    )
-    decode = call.decode
-    call.decode = lambda version, body: _metadata(decode(version, body))
-    return call
+    def write(out: Writer, version: int) -> None:
+        out.array(None if topics is None else len(topics))
+        for name in topics or ():
+            if version >= 10:
+                out.raw(NO_TOPIC_ID)
+            out.string(name)
+            out.tags()
+        out.int8(0)  # no auto-creation
+        if version <= 10:
+            out.int8(0)  # the cluster's operations
+        out.int8(1 if operations else 0)
+        out.tags()
+
+    return written(_METADATA, 9, 12, flexible_from=9, write=write, read=_read)
 
 
-def operation_names(codes: Any) -> frozenset[str] | None:
-    """Names a set of AclOperation codes as a broker sends it; None when it did not say."""
-    if codes is None:
+def operation_names(bits: int) -> frozenset[str] | None:
+    """Names a bit field of AclOperation codes as a broker sends it; None when it did not say."""
+    if bits == _NOT_SAID:
         return None
-    return frozenset(_OPERATIONS[code] for code in codes if 1 < code < len(_OPERATIONS))
+    return frozenset(name for code, name in enumerate(_OPERATIONS) if code > 1 and bits >> code & 1)
 
 
-def _metadata(answer: Any) -> Metadata:
-    topics = {}
-    for topic in answer.topics:
-        partitions = {
-            partition.partition_index: PartitionState(
-                partition.leader_id,
-                partition.leader_epoch,
-                tuple(partition.replica_nodes),
-                tuple(partition.isr_nodes),
-                maybe_fault(partition.error_code),
-            )
-            for partition in topic.partitions
-        }
-        topics[topic.name] = TopicState(
-            name=topic.name,
-            topic_id=topic.topic_id.bytes if topic.topic_id else NO_TOPIC_ID,
-            internal=topic.is_internal,
-            partitions=partitions,
-            operations=operation_names(topic.authorized_operations),
-            fault=maybe_fault(topic.error_code),
-        )
+def _read(reader: Reader, version: int) -> Metadata:
+    reader.int32()  # throttle time: the connection layer reads it
+    brokers = tuple([_read_broker(reader) for _ in range(reader.array())])
+    cluster_id, controller = reader.nullable_string(), reader.int32()
+    topics = [_read_topic(reader, version) for _ in range(reader.array())]
     return Metadata(
-        cluster_id=answer.cluster_id,
-        controller=answer.controller_id if answer.controller_id >= 0 else None,
-        brokers=tuple(Broker(broker.node_id, broker.host, broker.port) for broker in answer.brokers),
-        topics=topics,
+        cluster_id=cluster_id,
+        controller=controller if controller >= 0 else None,
+        brokers=brokers,
+        topics={topic.name: topic for topic in topics},
     )
+
+
+def _read_broker(reader: Reader) -> Broker:
+    broker = Broker(reader.int32(), reader.string(), reader.int32())
+    reader.nullable_string()  # rack
+    reader.tags()
+    return broker
+
+
+def _read_topic(reader: Reader, version: int) -> TopicState:
+    error, name = reader.int16(), reader.string()
+    topic_id = bytes(reader.take(16)) if version >= 10 else NO_TOPIC_ID
+    internal = bool(reader.int8())
+    partitions = dict([_read_partition(reader) for _ in range(reader.array())])
+    operations = operation_names(reader.int32())
+    reader.tags()
+    return TopicState(name, topic_id, internal, partitions, operations, maybe_fault(error))
+
+
+def _read_partition(reader: Reader) -> tuple[int, PartitionState]:
+    error, number, leader, epoch = reader.int16(), reader.int32(), reader.int32(), reader.int32()
+    replicas, in_sync = reader.int32s(), reader.int32s()
+    reader.int32s()  # offline replicas
+    reader.tags()
+    return number, PartitionState(leader, epoch, replicas, in_sync, maybe_fault(error))

@@ -1,6 +1,6 @@
 """Committed offsets: read for many groups at once, written and deleted over several connections.
 
-Metadata of a commit is bytes both ways. The messages are coded by hand because generated ones decode it as UTF-8.
+Metadata of a commit is bytes both ways.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from failover.errors import ClusterError, CredentialsRefused
 from failover.kafka.faults import NO_ANSWER, fault, fault_of_loss, maybe_fault
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.connection import ConnectionLost
-from failover.kafka.wire.logs import by_topic
-from failover.kafka.wire.messages import Call, generated, written
+from failover.kafka.wire.logs import by_topic, partitions_of, write_topics
+from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.rounds import lost, settle
 from failover.model.groups import Commit
@@ -28,7 +28,7 @@ LANES = 16
 row.
 """
 
-_OFFSET_COMMIT, _OFFSET_FETCH = 8, 9
+_OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
 _COORDINATOR_NOT_AVAILABLE = 15
 _GROUPS_AT_ONCE = 200
 
@@ -107,34 +107,11 @@ async def delete_offsets(
     Per partition None when deleted, GROUP_SUBSCRIBED_TO_TOPIC (86) while consumers read the topic;
     GROUP_ID_NOT_FOUND (69) for the whole group. Repeating it is harmless, so a lost answer is asked for again.
     """
-    from kafka.protocol.consumer import OffsetDeleteRequest, OffsetDeleteResponse
-
-    topic_class = OffsetDeleteRequest.OffsetDeleteRequestTopic
 
     async def delete(group: str, lane: int) -> CommitResults | Fault:
         async def send(node: int, _: list[str]) -> dict[str, CommitResults | Fault]:
-            topics = [
-                topic_class(
-                    name=name,
-                    partitions=[topic_class.OffsetDeleteRequestPartition(partition_index=number) for number in numbers],
-                )
-                for name, numbers in by_topic(offsets[group]).items()
-            ]
-            call = generated(
-                OffsetDeleteRequest,
-                OffsetDeleteResponse,
-                0,
-                0,
-                {"group_id": group, "topics": topics},
-                throttle_at=2,
-            )
-            answer = await cluster.send(node, call, purpose=f"commit-{lane}")
-            results: CommitResults = {
-                TopicPartition(topic.name, row.partition_index): maybe_fault(row.error_code)
-                for topic in answer.topics
-                for row in topic.partitions
-            }
-            return {group: maybe_fault(answer.error_code) or results}
+            answer = await cluster.send(node, _delete_call(group, offsets[group]), purpose=f"commit-{lane}")
+            return {group: answer}
 
         answers: dict[str, CommitResults | Fault] = await cluster.spread_groups([group], send)
         return answers[group]
@@ -188,13 +165,10 @@ def _fetch_call(
             if version >= 9:
                 out.string(None)  # no member
                 out.int32(-1)
-            out.array(None if topics is None else len(topics))
-            for name, numbers in (topics or {}).items():
-                out.string(name)
-                out.array(len(numbers))
-                for number in numbers:
-                    out.int32(number)
-                out.tags()
+            if topics is None:
+                out.array(None)
+            else:
+                write_topics(out, topics)
             if version >= 8:
                 out.tags()
         if version >= 7:
@@ -217,17 +191,13 @@ def _fetch_call(
 
 def _read_offsets(reader: Reader) -> GroupOffsets:
     offsets: GroupOffsets = {}
-    for _ in range(reader.array()):
-        topic = reader.string()
-        for _ in range(reader.array()):
-            tp = TopicPartition(topic, reader.int32())
-            offset, epoch, metadata, error = reader.int64(), reader.int32(), reader.raw_string(), reader.int16()
-            reader.tags()
-            if error:
-                offsets[tp] = fault(error)
-            elif offset >= 0:
-                offsets[tp] = Commit(offset, metadata or b"", epoch if epoch >= 0 else None)
+    for tp in partitions_of(reader):
+        offset, epoch, metadata, error = reader.int64(), reader.int32(), reader.raw_string(), reader.int16()
         reader.tags()
+        if error:
+            offsets[tp] = fault(error)
+        elif offset >= 0:
+            offsets[tp] = Commit(offset, metadata or b"", epoch if epoch >= 0 else None)
     return offsets
 
 
@@ -255,14 +225,31 @@ def _commit_call(group: str, commits: Mapping[TopicPartition, Commit]) -> Call[C
 
     def read(reader: Reader, _: int) -> CommitResults:
         reader.int32()
-        results: CommitResults = {}
-        for _ in range(reader.array()):
-            topic = reader.string()
-            for _ in range(reader.array()):
-                tp = TopicPartition(topic, reader.int32())
-                results[tp] = maybe_fault(reader.int16())
-                reader.tags()
-            reader.tags()
-        return results
+        return _read_results(reader)
 
     return written(_OFFSET_COMMIT, 8, 9, flexible_from=8, write=write, read=read)
+
+
+def _delete_call(group: str, partitions: Collection[TopicPartition]) -> Call[CommitResults | Fault]:
+    def write(out: Writer, _: int) -> None:
+        topics = by_topic(partitions)
+        out.string(group)
+        out.array(len(topics))
+        for name, numbers in topics.items():
+            out.string(name)
+            out.int32s(numbers)
+
+    def read(reader: Reader, _: int) -> CommitResults | Fault:
+        error = reader.int16()
+        reader.int32()
+        return maybe_fault(error) or _read_results(reader)
+
+    return written(_OFFSET_DELETE, 0, 0, flexible_from=1, write=write, read=read, throttle_at=2)
+
+
+def _read_results(reader: Reader) -> CommitResults:
+    results: CommitResults = {}
+    for tp in partitions_of(reader):
+        results[tp] = maybe_fault(reader.int16())
+        reader.tags()
+    return results

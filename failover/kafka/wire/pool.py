@@ -8,6 +8,7 @@ says nothing keeps nobody else waiting.
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from failover.errors import ClusterError
@@ -70,13 +71,20 @@ class Pool:
         """Notes that a broker fell silent."""
         self._suspects[node] = asyncio.get_running_loop().time() + SUSPECT_FOR
 
-    async def close(self) -> None:
-        tasks, self._tasks = list(self._tasks.values()), {}
+    def drop(self, nodes: Sequence[Node]) -> list[asyncio.Task[Connection]]:
+        """Ends the connections to these brokers; gives the tasks that were to open them."""
+        keys = [key for key in self._tasks if key[0] in nodes]
+        tasks = [self._tasks.pop(key) for key in keys]
         for task in tasks:
             if task.done() and not task.cancelled() and task.exception() is None:
                 task.result().close()
             task.cancel()
+        return tasks
+
+    async def close(self) -> None:
+        tasks = self.drop([node for node, _ in self._tasks])
         await asyncio.gather(*tasks, return_exceptions=True)
+        await asyncio.sleep(0)  # transports close their sockets in the loop's next turn
 
     async def _dial(self, node: Node) -> Connection:
         silence = self._silence

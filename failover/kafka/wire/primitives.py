@@ -7,7 +7,8 @@ which it speaks.
 
 from __future__ import annotations
 
-from struct import Struct
+from collections.abc import Collection
+from struct import Struct, unpack_from
 
 _INT8, _INT16, _INT32, _INT64 = Struct(">b"), Struct(">h"), Struct(">i"), Struct(">q")
 
@@ -66,6 +67,18 @@ class Writer:
             self.data += uvarint(0 if length is None else length + 1)
         else:
             self.data += _INT32.pack(-1 if length is None else length)
+
+    def strings(self, values: Collection[str] | None) -> None:
+        """Writes an array of strings."""
+        self.array(None if values is None else len(values))
+        for value in values or ():
+            self.string(value)
+
+    def int32s(self, values: Collection[int]) -> None:
+        """Writes an array of int32."""
+        self.array(len(values))
+        for value in values:
+            self.int32(value)
 
     def tags(self) -> None:
         """Ends a structure: without tagged fields, where the encoding has a place for them."""
@@ -145,6 +158,17 @@ class Reader:
     def array(self) -> int:
         """Reads the length of an array; null comes out as 0."""
         return max(self.uvarint() - 1 if self.flexible else self.int32(), 0)
+
+    def int32s(self) -> tuple[int, ...]:
+        """Reads an array of int32."""
+        length = self.array()
+        values = unpack_from(f">{length}i", self.data, self.at)
+        self.at += 4 * length
+        return values
+
+    def strings(self) -> tuple[str, ...]:
+        """Reads an array of strings."""
+        return tuple([self.string() for _ in range(self.array())])
 
     def tags(self) -> dict[int, memoryview]:
         """Ends a structure and returns its tagged fields, undecoded."""

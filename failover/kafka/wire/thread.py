@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import threading
-from collections.abc import AsyncIterator, Coroutine, Iterator
+from collections.abc import AsyncIterator, Coroutine, Generator
 from concurrent.futures import CancelledError
 from typing import Any, Self, TypeVar
 
@@ -43,7 +43,7 @@ class WireThread:
             if not future.done():
                 future.cancel()
 
-    def iterate(self, rows: AsyncIterator[R], timeout: float | None = None) -> Iterator[R]:
+    def iterate(self, rows: AsyncIterator[R], timeout: float | None = None) -> Generator[R, None, None]:
         """Goes through an async iterator; ``timeout`` seconds for each step. Leaving early ends it."""
         try:
             while True:

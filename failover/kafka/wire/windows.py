@@ -152,7 +152,7 @@ def _take(reading: _Reading, fetched: Fetched, *, full: bool, max_bytes: int) ->
             check(batch)
             if batch.next_offset > reading.position:
                 if not batch.control:
-                    reading.records += [record for record in decode(batch) if reading.position <= record.offset < stop]
+                    reading.records += decode(batch, reading.position, stop)
                     reading.appended = reading.appended or batch.log_append_time
                 reading.position = batch.next_offset
             if reading.position >= stop:
