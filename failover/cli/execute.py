@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -10,14 +9,14 @@ import click
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings
 from failover.cli.options import plan_options, to_options, typed
 from failover.cli.params import DURATION
-from failover.cli.progress import ProgressBar
-from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.cli.wiring import choose_flow, load, open_cluster, state_folder, utc_now
 from failover.errors import GroupNotFound, PlanNotFound, UsageError
 
 if TYPE_CHECKING:
-    from failover.config.flow import SelectedFlow
+    from failover.cli.running import Past, Resumed
+    from failover.config.flow import Config, SelectedFlow
+    from failover.execution.commit import Timing
     from failover.kafka.port import Cluster
-    from failover.model.execution import Execution
     from failover.model.plan import Plan
     from failover.state.folder import StateFolder
 
@@ -37,6 +36,7 @@ _PLANNING = ("--group", "--group-pattern", "--all")
 @click.option(
     "--settle", type=DURATION, default=6.0, show_default="6s", metavar="D", help="First watch that commits stand still."
 )
+@click.option("--resume", metavar="RUN", help="Go on with an execution that was interrupted or left groups.")
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(
@@ -49,73 +49,112 @@ def command(
     only_ready: bool,
     wait: float,
     settle: float,
+    resume: str | None,
     **values: Any,
 ) -> int:
     """Commits offsets to the target's __consumer_offsets.
 
     PLAN is an id or a file. Without it and without a group option: the newest plan of this flow
-    that is neither expired nor done. With --group, --group-pattern or --all: plans first.
+    that is neither expired nor done. With --group, --group-pattern or --all: plans first. The same
+    command again continues a plan that was executed in part: what is done is checked, not written.
     """
+    from failover.cli.running import find_resumed
+    from failover.execution.commit import Timing
+
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     state = state_folder(settings, config)
-    given = typed(click.get_current_context(), plan_options())
-    if plan_reference is None and any(name in _PLANNING for name in given):
-        from failover.cli.plan import make
-
-        plan, _ = make(
-            settings, config, selected, state, to_options(values), ttl=values["ttl"], reason=values["reason"]
-        )
-        wanted = {group.group for group in plan.groups}
-    else:
-        allowed = _SELECTING if plan_reference is not None else ()
-        wrong = [name for name in given if name not in allowed]
-        if wrong:
+    resumed: Resumed | None = None
+    if resume is not None:
+        given = typed(click.get_current_context(), plan_options())
+        if plan_reference is not None or any(name != "--reason" for name in given):
             raise UsageError(
-                f"{wrong[0]} decides what a plan contains and cannot change one that is made",
-                hint="give it to failover plan, or together with --group or --all",
+                "--resume goes on with what an execution was asked to do: no plan and no plan option goes with it",
+                hint=f"failover execute --resume {resume}",
             )
-        plan = _saved(state, selected, plan_reference)
-        wanted = _within(plan, values["groups"], values["exclude_groups"])
+        resumed = find_resumed(state, resume)
+        plan = _of_flow(resumed.plan, selected)
+        wanted = {group.group for group in resumed.record.groups}
+    else:
+        plan, wanted = _chosen(settings, config, selected, state, reference=plan_reference, values=values)
     if only_ready:
         wanted &= {group.group for group in plan.groups if group.verdict == "ready"}
     return _execute(
         settings,
         selected,
         state,
-        plan,
-        wanted,
+        plan=plan,
+        wanted=wanted,
+        timing=Timing(settle, wait),
         dry_run=dry_run,
         yes=yes,
-        wait=wait,
-        settle=settle,
         reason=values["reason"],
+        resumed=resumed,
     )
 
 
-def _saved(state: StateFolder, selected: SelectedFlow, reference: str | None) -> Plan:
+def _chosen(
+    settings: Settings,
+    config: Config,
+    selected: SelectedFlow,
+    state: StateFolder,
+    *,
+    reference: str | None,
+    values: dict[str, Any],
+) -> tuple[Plan, set[str]]:
+    """Finds or makes the plan, and the groups of it that are meant."""
+    given = typed(click.get_current_context(), plan_options())
+    if reference is None and any(name in _PLANNING for name in given):
+        from failover.cli.plan import make
+
+        plan, _ = make(
+            settings, config, selected, state, to_options(values), ttl=values["ttl"], reason=values["reason"]
+        )
+        return plan, {group.group for group in plan.groups}
+    allowed = (*_SELECTING, "--reason") if reference is not None else ("--reason",)
+    wrong = [name for name in given if name not in allowed]
+    if wrong:
+        raise UsageError(
+            f"{wrong[0]} decides what a plan contains and cannot change one that is made",
+            hint="give it to failover plan, or together with --group or --all",
+        )
+    plan = _saved(settings, state, selected, reference)
+    return plan, _within(plan, values["groups"], values["exclude_groups"])
+
+
+def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, reference: str | None) -> Plan:
     """Finds the plan to execute; without a reference the newest usable one of this flow."""
-    from failover.execution.runs import runs_of_plan, used_up
+    from failover.cli.running import past
+    from failover.execution.earlier import begun, complete
     from failover.planning.plan_file import decode_plan
+    from failover.report.values import age
     from failover.state.plans import find_plan, newest_plans, read_plan
 
     if reference is not None:
-        plan = decode_plan(read_plan(find_plan(state, reference)))
-        if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
-            raise UsageError(
-                f"plan {plan.id} is for {plan.flow.source}->{plan.flow.target}, not {selected.name}",
-                hint=f"add --source {plan.flow.source} --target {plan.flow.target}",
-            )
-        return plan
+        return _of_flow(decode_plan(read_plan(find_plan(state, reference))), selected)
     now = utc_now()
     for path in newest_plans(state):
         plan = decode_plan(read_plan(path))
         if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
             continue
-        runs = runs_of_plan(state, plan.id)
-        if not used_up(runs) and (runs or now < plan.expires):
-            return plan
+        before = past(settings, state, plan)
+        if before.rolled_back or complete(plan, before.runs) or not (begun(before.runs) or now < plan.expires):
+            continue
+        settings.say(
+            f"plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: {len(plan.groups)} groups, "
+            f"{plan.summary.partitions.commit} partitions to commit"
+        )
+        return plan
     raise PlanNotFound(f"there is no usable plan for {selected.name}", hint="failover plan makes one")
+
+
+def _of_flow(plan: Plan, selected: SelectedFlow) -> Plan:
+    if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
+        raise UsageError(
+            f"plan {plan.id} is for {plan.flow.source}->{plan.flow.target}, not {selected.name}",
+            hint=f"add --source {plan.flow.source} --target {plan.flow.target}",
+        )
+    return plan
 
 
 def _within(plan: Plan, groups: tuple[str, ...], excluded: tuple[str, ...]) -> set[str]:
@@ -134,104 +173,52 @@ def _execute(
     settings: Settings,
     selected: SelectedFlow,
     state: StateFolder,
+    *,
     plan: Plan,
     wanted: set[str],
-    *,
+    timing: Timing,
     dry_run: bool,
     yes: bool,
-    wait: float,
-    settle: float,
     reason: str | None,
+    resumed: Resumed | None,
 ) -> int:
     """Checks, asks, executes, prints what became of it; gives the exit code."""
-    from failover.execution.recheck import check_usable
-    from failover.execution.runs import begun, runs_of_plan, used_up
+    from failover.cli.running import check, past, run_plan
+    from failover.execution.record import exit_code
     from failover.report.execution_text import execution_text
     from failover.report.plan_text import before_after
 
-    runs = runs_of_plan(state, plan.id)
+    before = past(settings, state, plan)
     cluster = open_cluster(settings, selected, selected.target)
     try:
-        check_usable(
-            plan,
-            now=utc_now(),
-            target_cluster_id=cluster.facts().cluster_id,
-            written_before=begun(runs),
-            complete=used_up(runs),
-        )
+        check(plan, cluster, before, when_free=timing.wait > 0)
+        if before.text(plan):
+            settings.say(before.text(plan))
         if dry_run:
-            return _dry_run(settings, cluster, plan, wanted)
+            return _dry_run(settings, cluster, plan, wanted, before)
         confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
-        execution = _run(settings, cluster, state, plan, wanted, wait=wait, settle=settle, reason=reason)
+        execution = run_plan(
+            settings,
+            cluster,
+            state,
+            plan,
+            sorted(wanted),
+            timing=timing,
+            before=before,
+            reason=plan.reason if reason is None else reason,
+            resumed=resumed,
+        )
     finally:
         cluster.close()
     settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
-    from failover.execution.record import exit_code
-
     return exit_code(execution)
 
 
-def _dry_run(settings: Settings, cluster: Cluster, plan: Plan, wanted: set[str]) -> int:
+def _dry_run(settings: Settings, cluster: Cluster, plan: Plan, wanted: set[str], before: Past) -> int:
     """Re-checks the plan against the target now and shows what would be written; writes nothing."""
     from failover.execution.rehearsal import rehearse
     from failover.report.execution_text import rehearsal_text
 
-    rehearsal = rehearse(plan, cluster, wanted, utc_now())
+    rehearsal = rehearse(plan, cluster, wanted, utc_now(), before.writes())
     settings.emit_value(rehearsal, {"table": lambda: rehearsal_text(rehearsal, plan)})
     return rehearsal.exit_code
-
-
-def _run(
-    settings: Settings,
-    cluster: Cluster,
-    state: StateFolder,
-    plan: Plan,
-    wanted: set[str],
-    *,
-    wait: float,
-    settle: float,
-    reason: str | None,
-) -> Execution:
-    """Opens the journal and executes."""
-    from failover._version import __version__
-    from failover.execution.commit import Executor, Timing
-    from failover.execution.runs import encode_execution
-    from failover.planning.plan_file import encode_plan
-    from failover.state.journal import Journal, Started
-    from failover.state.runs import JOURNAL, PLAN, RECORD, new_run
-
-    run_id, folder = new_run(state)
-    state.write(folder / PLAN, encode_plan(plan))
-    journal = Journal(folder / JOURNAL)
-    started = Started(
-        at=utc_now(),
-        execution_id=run_id,
-        plan_id=plan.id,
-        fingerprint=plan.fingerprint,
-        tool_version=__version__,
-        operator=operator(),
-        reason=plan.reason if reason is None else reason,
-        source_alias=plan.source.alias,
-        target_alias=plan.target.alias,
-        target_cluster_id=plan.target.cluster_id,
-        selected=tuple(sorted(wanted)),
-        overrides=_overrides(plan),
-    )
-    try:
-        with ProgressBar(settings) as progress:
-            executor = Executor(plan, cluster, journal, clock=utc_now, sleep=time.sleep, progress=progress)
-            execution = executor.run(started, Timing(settle, wait))
-    finally:
-        journal.close()
-    state.write(folder / RECORD, encode_execution(execution))
-    return execution
-
-
-def _overrides(plan: Plan) -> tuple[str, ...]:
-    """Names the hazards the operator allowed, for the journal."""
-    options = plan.options
-    return tuple(
-        name
-        for name in ("allow_rewind", "allow_skip", "allow_moving_commits", "allow_unverified", "create_group")
-        if getattr(options, name)
-    )

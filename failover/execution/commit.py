@@ -14,8 +14,9 @@ from datetime import datetime, timedelta
 import msgspec
 
 from failover.errors import ClusterError
+from failover.execution.aims import freed
 from failover.execution.commits import to_commit
-from failover.execution.recheck import TargetNow, active_text, decide, left
+from failover.execution.recheck import Writes, decide, left, waits
 from failover.execution.record import build
 from failover.execution.rehearsal import look_at_place
 from failover.kafka.port import Cluster, CommitResults
@@ -23,7 +24,8 @@ from failover.model.execution import Execution, Outcome
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup
-from failover.state.journal import Answer, Event, Finished, Intent, Journal, Left, ReadBack, Started, Warned
+from failover.planning.drift import EarlierWrite, TargetNow, active_text, done, synced
+from failover.state.journal import Answer, Event, Finished, Intent, Left, Notebook, ReadBack, Started, Warned
 
 BATCH = 500
 """Groups re-checked, journalled and committed together: the re-check is then about a second old."""
@@ -48,7 +50,10 @@ class Executor:
     """Runs one execution of a plan against the target; its state is the journal and what it saw.
 
     ``clock`` gives the time now (UTC, aware), ``sleep`` pauses; both are passed in so that tests
-    decide them. Raises ``StalePlan`` before anything is written when the whole plan is void,
+    decide them. ``earlier``: the journal's events so far, when it is resumed. ``writes``: what earlier
+    executions of the plan wrote, this one included. ``stop`` says why to end early ("" to go on); it
+    is asked between batches, so that what was sent is always read back first. Raises ``StalePlan``
+    before anything is written when the whole plan is void,
     ``ClusterUnreachable`` when the target falls silent; the journal then says where it stood.
     """
 
@@ -56,12 +61,14 @@ class Executor:
         self,
         plan: Plan,
         cluster: Cluster,
-        journal: Journal,
+        journal: Notebook,
         *,
         clock: Callable[[], datetime],
         sleep: Callable[[float], None],
         progress: Progress | None = None,
         earlier: Iterable[Event] = (),
+        writes: Mapping[str, Writes] | None = None,
+        stop: Callable[[], str] | None = None,
     ) -> None:
         self.plan = plan
         self.cluster = cluster
@@ -70,6 +77,8 @@ class Executor:
         self.sleep = sleep
         self.progress = progress or _silent
         self.events: list[Event] = list(earlier)
+        self.writes = writes or {}
+        self.stop = stop or _never
         self._intents: dict[str, Intent] = {}
         self._done = 0
         self._total = 0
@@ -78,6 +87,8 @@ class Executor:
         """Executes the selected groups and gives the record of what became of them."""
         self._note(started)
         self.journal.sync()
+        if started.when_free:
+            self.plan = freed(self.plan)
         wanted = set(started.selected)
         groups = [group for group in self.plan.groups if group.group in wanted and _has_commits(group)]
         self._total = len(groups)
@@ -90,7 +101,7 @@ class Executor:
             if build(self.plan, self.events).outcome is not Outcome.UNKNOWN:
                 raise
         finally:
-            self._note(Finished(self.clock(), build(self.plan, self.events).outcome))
+            self._note(Finished(self.clock(), build(self.plan, self.events).outcome, self.stop()))
             self.journal.sync()
         return build(self.plan, self.events)
 
@@ -98,6 +109,8 @@ class Executor:
         place = look_at_place(self.cluster, groups)
         moving = self._watch(groups, timing.settle)
         deadline = self.clock() + timedelta(seconds=timing.wait)
+        if self.stop():
+            return
         if self.plan.options.all_or_nothing and self._hold_all_back(groups, place, moving):
             return
         pending = list(groups)
@@ -105,10 +118,14 @@ class Executor:
             active: list[PlannedGroup] = []
             for start in range(0, len(pending), BATCH):
                 active += self._batch(pending[start : start + BATCH], place, moving)
+                if self.stop():
+                    return
             if not active or self.clock() >= deadline:
                 return
             self.progress("waiting for groups", self._total - len(active), self._total)
             self.sleep(POLL_SECONDS)
+            if self.stop():
+                return
             pending = active
 
     def _watch(self, groups: Sequence[PlannedGroup], settle: float) -> dict[str, str]:
@@ -123,17 +140,17 @@ class Executor:
         names = [group.group for group in groups]
         earlier = self.cluster.committed(names)
         end = self.clock() + timedelta(seconds=settle)
-        while (remaining := (end - self.clock()).total_seconds()) > 0:
+        while (remaining := (end - self.clock()).total_seconds()) > 0 and not self.stop():
             self.progress("watching that commits stand still", int(settle - remaining), int(settle))
             self.sleep(min(remaining, POLL_SECONDS))
         later = self.cluster.committed(names)
-        synced = any(finding.code == "mm2-group-sync" for finding in self.plan.findings)
+        by_mm2 = synced(self.plan)
         moving: dict[str, str] = {}
         for group in groups:
             before, after = earlier.get(group.group, {}), later.get(group.group, {})
             if isinstance(before, Fault) or isinstance(after, Fault):
                 continue
-            text = _movement(group, before, after, synced=synced)
+            text = _movement(group, before, after, self.writes.get(group.group, {}), synced=by_mm2)
             if text:
                 moving[group.group] = text
         return moving
@@ -150,7 +167,7 @@ class Executor:
             self._note(event)
             if isinstance(event, Intent):
                 intents[group.group] = event
-            elif event.reason == "group-active":
+            if waits(event):
                 active.append(group)
         self._intents |= intents
         self.journal.sync()
@@ -201,7 +218,14 @@ class Executor:
     ) -> Intent | Left:
         name = group.group
         return decide(
-            self.plan, group, infos[name], committed[name], place, at=self.clock(), moving=moving.get(name, "")
+            self.plan,
+            group,
+            infos[name],
+            committed[name],
+            place,
+            at=self.clock(),
+            moving=moving.get(name, ""),
+            earlier=self.writes.get(name),
         )
 
     def _answered(self, name: str, results: CommitResults | Fault, became_active: list[str]) -> None:
@@ -270,16 +294,24 @@ def _silent(_label: str, _done: int, _total: int) -> None:
     """Is the progress of an execution nobody watches."""
 
 
+def _never() -> str:
+    return ""
+
+
 def _has_commits(group: PlannedGroup) -> bool:
     return any(p.action is Action.COMMIT for p in group.partitions)
 
 
-def _movement(group: PlannedGroup, before: Commits, after: Commits, *, synced: bool) -> str:
+def _movement(
+    group: PlannedGroup, before: Commits, after: Commits, writes: Mapping[TopicPartition, EarlierWrite], *, synced: bool
+) -> str:
     """Describes commits that moved between two looks, "" when none did in a way that matters."""
     for planned in group.partitions:
         tp = TopicPartition(planned.topic, planned.partition)
         old, new = before.get(tp), after.get(tp)
         if new is None or (old is not None and old.offset == new.offset):
+            continue
+        if (write := writes.get(tp)) is not None and done(write, new.offset):
             continue
         if synced and planned.offset is not None and new.offset <= planned.offset:
             continue

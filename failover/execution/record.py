@@ -32,6 +32,10 @@ from failover.state.journal import (
 NOT_REACHED = "not-reached"
 _ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
 """Kafka: what a coordinator answers to a commit, an OffsetDelete and a DeleteGroups of a group with members."""
+_OF_THE_GROUP = frozenset(
+    {"group-active", "group-state-unknown", "group-type-unsupported", "not-authorized", "target-unavailable"}
+)
+"""Refusals that say nothing about the plan: it holds, and the group cannot be written now."""
 
 
 class _Story:
@@ -80,7 +84,7 @@ class _Story:
         """Says whether nothing was written because the plan no longer holds."""
         if self.left is not None:
             return self.left.stale
-        return any(code != "group-active" for code, _ in self.refused.values())
+        return any(code not in _OF_THE_GROUP for code, _ in self.refused.values())
 
 
 class _Run:
@@ -160,7 +164,7 @@ def _group(aimed: AimedGroup, story: _Story) -> ExecutedGroup:
         members=left.members if left else (),
         reasons=tuple(sorted(reasons)),
         partitions=partitions,
-        message=left.message if left else "",
+        message=left.message if left else "; ".join(dict.fromkeys(text for _, text in story.refused.values())),
         stale=story.stale,
         finished=story.at,
         notes=story.notes,

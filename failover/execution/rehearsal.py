@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from failover.execution.recheck import TargetNow, decide
+from failover.execution.recheck import Writes, decide
 from failover.kafka.port import Cluster
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.execution import Rehearsal, RehearsedGroup
 from failover.model.names import TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup, Verdict
+from failover.planning.drift import TargetNow
 from failover.state.journal import Intent, Left
 
 
@@ -27,15 +28,25 @@ def look_at_place(cluster: Cluster, groups: Sequence[PlannedGroup]) -> TargetNow
     )
 
 
-def rehearse(plan: Plan, cluster: Cluster, selected: Collection[str], at: datetime) -> Rehearsal:
-    """Decides every selected group by what is true now."""
+def rehearse(
+    plan: Plan,
+    cluster: Cluster,
+    selected: Collection[str],
+    at: datetime,
+    writes: Mapping[str, Writes] | None = None,
+) -> Rehearsal:
+    """Decides every selected group by what is true now and what earlier executions of the plan wrote."""
+    writes = writes or {}
     groups = [group for group in plan.groups if group.group in selected]
     decided: list[Intent | Left] = []
     if groups:
         place = look_at_place(cluster, groups)
         names = [group.group for group in groups]
         infos, committed = cluster.describe_groups(names), cluster.committed(names)
-        decided = [decide(plan, g, infos[g.group], committed[g.group], place, at=at) for g in groups]
+        decided = [
+            decide(plan, g, infos[g.group], committed[g.group], place, at=at, earlier=writes.get(g.group))
+            for g in groups
+        ]
     return Rehearsal(
         plan_id=plan.id,
         at=at,

@@ -1,64 +1,87 @@
-"""Reads an execution back from its folder or its record's file."""
+"""Reads executions back from their folders or their records' files."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
 
 from failover.errors import FailoverError, RunNotFound
-from failover.execution.record import build
-from failover.model.execution import Execution, Outcome
+from failover.execution.record import build, build_undo
+from failover.model.execution import Execution
 from failover.planning.plan_file import decode_plan
 from failover.state.folder import StateFolder
-from failover.state.journal import read_journal
-from failover.state.runs import JOURNAL, PLAN, all_runs
+from failover.state.journal import Started, read_journal
+from failover.state.runs import JOURNAL, PLAN, UNDONE, all_runs, first_line
 
 _decoder = msgspec.json.Decoder(Execution)
+_started = msgspec.json.Decoder(Started)
 
 
 def encode_execution(execution: Execution) -> bytes:
     """Writes a record as JSON, enough to show, verify and undo it on another machine."""
-    return msgspec.json.format(msgspec.json.encode(execution), indent=1)
+    return msgspec.json.format(msgspec.json.encode(execution), indent=1) + b"\n"
 
 
 def load_run(path: Path) -> Execution:
     """Reads an execution: from its folder (derived from the journal anew) or from a record's file.
 
-    Raises ``RunNotFound`` when the file is no record, ``StateError`` when the journal is damaged.
+    Raises ``RunNotFound`` when there is no record, ``StateError`` when the journal is damaged.
     """
-    if path.is_dir():
-        return build(decode_plan((path / PLAN).read_bytes()), read_journal(path / JOURNAL))
+    if not path.is_dir():
+        return _load_file(path)
+    events = read_journal(path / JOURNAL)
+    if not events:
+        raise RunNotFound(
+            f"{path.name} ended before it noted anything: it wrote nothing",
+            hint="failover history lists what this machine knows",
+        )
+    if (path / UNDONE).exists():
+        return build_undo(_load_file(path / UNDONE), events)
+    return build(decode_plan((path / PLAN).read_bytes()), events)
+
+
+def _load_file(path: Path) -> Execution:
     try:
         return _decoder.decode(path.read_bytes())
-    except (OSError, msgspec.DecodeError) as error:
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
         raise RunNotFound(
             f"{path} is no record of an execution: {error}", hint="give an id of failover history, or a run's JSON file"
         ) from error
 
 
-def runs_of_plan(state: StateFolder, plan_id: str) -> list[Execution]:
-    """Gives this machine's executions of one plan, newest first."""
-    return [run for run in history(state)[0] if run.plan_id == plan_id]
+def runs_of_plan(state: StateFolder, plan_id: str) -> tuple[list[Execution], list[str]]:
+    """Gives this machine's executions of one plan, oldest first, and a line for each that is unreadable."""
+    runs, unreadable = _load(path for path in all_runs(state) if _is_of(path, plan_id))
+    return sorted((run for run in runs if not run.undoes), key=lambda run: run.started), unreadable
+
+
+def undoings(state: StateFolder) -> list[Execution]:
+    """Gives this machine's roll backs, newest first."""
+    return _load(path for path in all_runs(state) if (path / UNDONE).exists())[0]
 
 
 def history(state: StateFolder) -> tuple[list[Execution], list[str]]:
     """Gives all executions this machine knows, newest first, and one line for each that is unreadable."""
+    return _load(all_runs(state))
+
+
+def _load(folders: Iterable[Path]) -> tuple[list[Execution], list[str]]:
     runs: list[Execution] = []
     unreadable: list[str] = []
-    for folder in all_runs(state):
+    for folder in folders:
         try:
-            runs.append(load_run(folder))
+            if first_line(folder):
+                runs.append(load_run(folder))
         except (FailoverError, OSError, ValueError) as error:
             unreadable.append(f"{folder.name}: {error}")
     return runs, unreadable
 
 
-def used_up(runs: list[Execution]) -> bool:
-    """Says whether a plan was executed completely."""
-    return any(run.outcome is Outcome.DONE for run in runs)
-
-
-def begun(runs: list[Execution]) -> bool:
-    """Says whether an execution of a plan has written something."""
-    return any(partition.written is not None for run in runs for group in run.groups for partition in group.partitions)
+def _is_of(folder: Path, plan_id: str) -> bool:
+    """Looks at the first event alone, so that a long history costs little."""
+    try:
+        return _started.decode(first_line(folder)).plan_id == plan_id
+    except (OSError, msgspec.DecodeError):
+        return False

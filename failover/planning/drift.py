@@ -1,156 +1,279 @@
-"""Whether a plan still holds: what changed on the target since, judged by what it means."""
+"""What changed on the target since a plan was made, and whether it matters.
+
+Only what would break a guarantee refuses: a commit that would move a group back, that would lie
+outside the log, or that belongs to a topic that was made anew. Everything else is named and
+allowed: the plan's offset stays right when the source's log grew, when the group's commit
+expired, or when MirrorMaker 2's own group offset sync moved it forward but not past the plan.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime
-from typing import Literal
 
 import msgspec
 
-from failover.model.cluster import LogRange, TopicInfo
+from failover.errors import StalePlan
+from failover.model.cluster import LogRange
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup, PlannedPartition
 from failover.planning.decide import key
 from failover.planning.group_rules import denied, may
 
+_NEW_PLAN = "failover plan makes a new one"
 
-class FreshTarget(msgspec.Struct, frozen=True):
-    """Is a fresh look at the target for a plan's groups.
 
-    ``topics`` and ``logs`` hold what was looked at; what is absent from a non-empty mapping is
-    gone. ``checkpoints``: group → partition → newest downstream, {} when not read: a standing
-    commit that only followed it is MM2's group sync at work.
+class Difference(msgspec.Struct, frozen=True):
+    """Is one thing that is no longer as the plan saw it.
+
+    ``refuses``: committing would break a guarantee. ``code``: the reason code then.
     """
 
-    cluster_id: str | None
-    groups: Mapping[str, GroupInfo] = {}
-    commits: Mapping[str, Mapping[TopicPartition, Commit]] = {}
-    group_faults: Mapping[str, Fault] = {}
-    topics: Mapping[str, TopicInfo] = {}
-    logs: Mapping[TopicPartition, LogRange] = {}
-    checkpoints: Mapping[str, Mapping[TopicPartition, int]] = {}
+    partition: TopicPartition
+    code: str
+    text: str
+    refuses: bool
 
 
-class GroupDrift(msgspec.Struct, frozen=True):
-    """Is what became of one group since the plan.
+class TargetNow(msgspec.Struct, frozen=True):
+    """Is a fresh look at the target. ``topic_ids`` lacks topics that are gone."""
 
-    ``status``: ``ok`` (what is planned may be written), ``refused`` (by ``code``, as a plan made
-    now would), or ``changed`` (the plan is stale for this group). ``texts``: one line each, naming
-    the partition. ``unchanged``: partitions that stand at their planned offset already.
+    topic_ids: Mapping[str, str | None]
+    logs: Mapping[TopicPartition, LogRange]
+
+
+class EarlierWrite(msgspec.Struct, frozen=True):
+    """Is a commit that an earlier execution of the same plan sent, or found done.
+
+    ``before``: what stood then. ``landed``: the target was seen to hold ``offset`` afterwards;
+    False where a crash or a lost answer left that open.
     """
 
-    group: str
-    status: Literal["ok", "refused", "changed"]
-    code: str = ""
-    texts: tuple[str, ...] = ()
-    members: tuple[Member, ...] = ()
-    unchanged: tuple[TopicPartition, ...] = ()
+    before: int | None
+    offset: int
+    landed: bool
 
 
-def expired(plan: Plan, now: datetime) -> bool:
-    """Says whether the plan's time is over."""
-    return now >= plan.expires
+def check_usable(
+    plan: Plan,
+    *,
+    now: datetime,
+    target_cluster_id: str | None,
+    written_before: bool,
+    complete: bool,
+    rolled_back: str = "",
+) -> None:
+    """Raises ``StalePlan`` when nothing of the plan may be executed any more.
 
-
-def wrong_cluster(plan: Plan, cluster_id: str | None) -> str:
-    """Says in one line that this is not the cluster the plan was made for; "" when it is."""
-    planned = plan.target.cluster_id
-    if planned is None or cluster_id is None or planned == cluster_id:
-        return ""
-    return f"{plan.target.alias} is cluster {cluster_id} now; the plan was made for cluster {planned}"
-
-
-def drift(plan: Plan, fresh: FreshTarget) -> dict[str, GroupDrift]:
-    """Judges every group of the plan by the fresh look; pure, in the plan's order."""
-    return {group.group: _group(plan, group, fresh) for group in plan.groups}
-
-
-def _group(plan: Plan, group: PlannedGroup, fresh: FreshTarget) -> GroupDrift:
-    name = group.group
-    info = fresh.groups.get(name)
-    code = _refusal(info, fresh.group_faults.get(name))
-    if code:
-        members = info.members if info is not None else ()
-        return GroupDrift(name, "refused", code=code, members=members, texts=(_refusal_text(code, info),))
-    commits = fresh.commits.get(name, {})
-    texts: list[str] = []
-    unchanged: list[TopicPartition] = []
-    for partition in group.partitions:
-        tp = key(partition)
-        commit = commits.get(tp)
-        text = _place_text(plan, partition, fresh) or _commit_text(
-            partition, commit.offset if commit is not None else None, fresh.checkpoints.get(name, {}).get(tp)
+    ``written_before``: an execution of this plan has begun to write, so its expiry counts no
+    more; ``complete``: everything it commits is done, so the plan is used up; ``rolled_back``: the
+    execution of it that was rolled back, "" for none.
+    """
+    if rolled_back:
+        raise StalePlan(
+            f"plan {plan.id} was executed by {rolled_back} and rolled back since",
+            hint=f"failover show {rolled_back} tells what it did; {_NEW_PLAN}",
         )
-        if text:
-            texts.append(f"{tp}: {text}")
-        elif partition.action is Action.COMMIT and commit is not None and commit.offset == partition.offset:
-            unchanged.append(tp)
-    return GroupDrift(name, "changed" if texts else "ok", texts=tuple(texts), unchanged=tuple(unchanged))
+    if complete:
+        raise StalePlan(
+            f"plan {plan.id} was executed completely already", hint=f"failover history shows it; {_NEW_PLAN}"
+        )
+    if now >= plan.expires and not written_before:
+        raise StalePlan(f"plan {plan.id} expired at {plan.expires:%Y-%m-%d %H:%M:%S} UTC", hint=_NEW_PLAN)
+    check_cluster(plan.target.alias, plan.target.cluster_id, target_cluster_id, f"plan {plan.id}")
 
 
-def _refusal(info: GroupInfo | None, fault: Fault | None) -> str:
-    if denied(fault) or (info is not None and (denied(info.fault) or not may(info.operations, "READ"))):
-        return "not-authorized"
-    if fault is not None:
-        return "target-unavailable"
-    if info is None or info.fault is not None or info.state in ("Unknown", ""):
-        return "group-state-unknown"
-    if info.exists and info.type not in (GroupType.CLASSIC, GroupType.CONSUMER):
-        return "group-type-unsupported"
-    return "" if info.inactive else "group-active"
+def check_cluster(alias: str, planned: str | None, found: str | None, what: str) -> None:
+    """Raises ``StalePlan`` when an alias leads to another cluster than the one that ``what`` is about."""
+    if planned is not None and found is not None and planned != found:
+        raise StalePlan(
+            f"{what} was made for cluster {planned}, but {alias} now leads to cluster {found}",
+            hint=f"check the bootstrap servers of {alias}",
+        )
 
 
-def _refusal_text(code: str, info: GroupInfo | None) -> str:
-    if code == "group-active" and info is not None:
-        return f"the group is {info.state} with {len(info.members)} members"
-    if code == "group-type-unsupported" and info is not None:
-        return f"the group is a {info.type} group now"
-    if info is not None and info.fault is not None:
-        return str(info.fault)
-    return "the target gave no answer for the group"
+def refusal(info: GroupInfo, commits: object, alias: str) -> tuple[str, str] | None:
+    """Finds why nothing may be committed for a group now: the code a plan made now would give, and a text.
 
-
-def _place_text(plan: Plan, partition: PlannedPartition, fresh: FreshTarget) -> str:
-    """Says what happened to the partition itself; only where something is to be committed."""
-    if partition.action is not Action.COMMIT or partition.offset is None:
-        return ""
-    planned_id = plan.topic_ids.get(partition.topic)
-    info = fresh.topics.get(partition.topic)
-    if fresh.topics and info is None:
-        return "the topic is gone"
-    if info is not None and planned_id and info.topic_id and info.topic_id != planned_id:
-        return "the topic was recreated (another topic id)"
-    log = fresh.logs.get(key(partition))
-    if log is None:
-        return "the log's range could not be read" if fresh.logs else ""
-    if partition.offset < log.start:
-        return f"the log starts at {log.start} now, beyond the planned {partition.offset}"
-    if partition.offset > log.end:
-        return f"the log ends at {log.end} now, before the planned {partition.offset}"
-    return ""
-
-
-def _commit_text(partition: PlannedPartition, now: int | None, checkpoint: int | None) -> str:
-    """Says whether the standing commit's change matters.
-
-    Where something is to be committed, only a value beyond the planned offset matters: writing
-    would move it back (a plan that rewinds on purpose rewinds the value it saw, no other). A value
-    below it, or none, is overtaken by the commit. Where the plan
-    leaves a standing commit alone, any other value means consumers start elsewhere than it says;
-    MM2's group sync following its newest checkpoint is its ordinary work.
+    ``commits``: what it has committed, or the fault of reading that.
     """
-    before = partition.target_committed
-    if now == before:
-        return ""
-    was = "none" if before is None else str(before)
-    if partition.action is Action.COMMIT:
-        if now is None or partition.offset is None or now <= partition.offset:
-            return ""
-        return f"the committed offset is {now} now (was {was}), beyond the planned {partition.offset}"
-    if partition.reason == "already-there" and now is not None and checkpoint is not None and now == checkpoint:
-        return ""
-    if partition.action is Action.REFUSE:
-        return ""
-    return f"the committed offset is {'none' if now is None else now} now (was {was})"
+    name = info.name
+    fault = commits if isinstance(commits, Fault) else None
+    if info.exists and info.fault is None and info.type not in (GroupType.CLASSIC, GroupType.CONSUMER):
+        return "group-type-unsupported", f"{name} is a {info.type} group on {alias}: it has no commits to set"
+    if denied(fault) or denied(info.fault) or not may(info.operations, "READ"):
+        return "not-authorized", f"this user may not commit for {name} on {alias}: READ on the group is missing"
+    if info.fault is not None or info.state in ("Unknown", ""):
+        return "group-state-unknown", f"the state of {name} on {alias} cannot be read: {info.fault or info.state}"
+    if not info.inactive:
+        return "group-active", active_text(name, alias, info.state, info.members)
+    if fault is not None:
+        return "target-unavailable", f"the offsets of {name} on {alias} cannot be read: {fault}"
+    return None
+
+
+def active_text(group: str, alias: str, state: str, members: Sequence[Member]) -> str:
+    """Says who keeps a group active, by client id and host."""
+    if not members:
+        return f"{group} is {state} on {alias}"
+    who = ", ".join(_who(member) for member in members[:5])
+    more = f" and {len(members) - 5} more" if len(members) > 5 else ""
+    count = "1 member" if len(members) == 1 else f"{len(members)} members"
+    return f"{group} is {state} on {alias} with {count}: {who}{more}"
+
+
+def _who(member: Member) -> str:
+    static = f" (static member {member.group_instance_id})" if member.group_instance_id else ""
+    return f"{member.client_id} {member.host}{static}"
+
+
+def differences(
+    plan: Plan,
+    group: PlannedGroup,
+    commits: Mapping[TopicPartition, Commit],
+    now: TargetNow,
+    earlier: Mapping[TopicPartition, EarlierWrite] | None = None,
+) -> list[Difference]:
+    """Compares each partition of a group with what the target holds now; pure.
+
+    ``earlier``: what earlier executions of this plan wrote; where one is, the commit is compared with
+    that instead of with what the plan saw.
+    """
+    found = []
+    for planned in group.partitions:
+        tp = key(planned)
+        commit = commits.get(tp)
+        current = commit.offset if commit is not None else None
+        if planned.action is Action.COMMIT and planned.offset is not None:
+            write = (earlier or {}).get(tp)
+            if write is not None and done(write, current):
+                continue
+            standing = (
+                _standing(planned, tp, planned.offset, current)
+                if write is None
+                else _since(write, tp, current, synced=synced(plan))
+            )
+            difference = _place(plan, tp, planned.offset, now) or standing
+        else:
+            difference = _left_alone(planned, tp, current)
+        if difference is not None:
+            found.append(difference)
+    return found
+
+
+def synced(plan: Plan) -> bool:
+    """Says whether MirrorMaker 2 commits for the plan's groups by itself."""
+    return any(finding.code == "mm2-group-sync" for finding in plan.findings)
+
+
+def done(write: EarlierWrite, current: int | None) -> bool:
+    """Says whether a partition needs no more writing: it stands where an earlier execution put it, or beyond.
+
+    Beyond it, the group's consumers went on since; writing again would move them back. A plan
+    that rewinds on purpose starts from beyond: there a crash that left the write open counts as
+    not written while what stood before still stands.
+    """
+    if current is None or current < write.offset:
+        return False
+    return write.landed or current == write.offset or current != write.before
+
+
+def _since(write: EarlierWrite, tp: TopicPartition, current: int | None, *, synced: bool) -> Difference | None:
+    """Compares the commit that stands now with an earlier execution's write that is not done."""
+    if write.landed:
+        if current is None:
+            text = f"the commit on {tp} that was written as {write.offset} is gone: it expired or was deleted"
+            return Difference(tp, "expired", text, True)
+        text = f"somebody set {tp} back from {write.offset} to {current} since it was written"
+        return Difference(tp, "commits-moving", f"{text}: writing again would undo that", True)
+    if current == write.before:
+        return None
+    if current is None:
+        return Difference(tp, "expired", f"the group's commit on {tp} ({write.before}) is gone: no effect", False)
+    text = f"the commit on {tp} moved from {_text(write.before)} to {current}"
+    if synced and (write.before is None or current > write.before):
+        return Difference(tp, "moved", f"{text}, still not past the planned {write.offset}", False)
+    text = f"{text} since an execution was interrupted there: the group was used meanwhile"
+    return Difference(tp, "commits-moving", text, True)
+
+
+def _place(plan: Plan, tp: TopicPartition, offset: int, now: TargetNow) -> Difference | None:
+    """Checks that the offset still names the same place: same topic, inside its log."""
+    if tp.topic not in now.topic_ids:
+        return Difference(tp, "topic-missing", f"topic {tp.topic} is gone from the target", True)
+    planned_id, current_id = plan.topic_ids.get(tp.topic), now.topic_ids[tp.topic]
+    if planned_id is not None and current_id is not None and planned_id != current_id:
+        return Difference(
+            tp,
+            "target-recreated",
+            f"topic {tp.topic} was deleted and made anew since the plan: its offsets mean nothing now",
+            True,
+        )
+    log = now.logs.get(tp)
+    if log is None:
+        return Difference(tp, "target-unavailable", f"the log of {tp} cannot be read", True)
+    if offset > log.end:
+        return Difference(
+            tp,
+            "beyond-log-end",
+            f"{tp} now ends at {log.end}, before the planned offset {offset}: it was truncated",
+            True,
+        )
+    if offset < log.start:
+        return Difference(
+            tp,
+            "target-truncated",
+            f"{tp} now starts at {log.start}: retention removed {log.start - offset} records from the planned offset "
+            f"{offset} on, and auto.offset.reset would decide",
+            True,
+        )
+    return None
+
+
+def _standing(planned: PlannedPartition, tp: TopicPartition, offset: int, current: int | None) -> Difference | None:
+    """Compares the commit that stands now with the one the plan saw."""
+    before = planned.target_committed
+    if current in (before, offset):
+        return None
+    if current is None:
+        return Difference(tp, "expired", f"the group's commit on {tp} ({before}) is gone: no effect on the plan", False)
+    if current > offset and (before is None or current > before):
+        return Difference(
+            tp,
+            "would-rewind",
+            f"the group moved on {tp} from {_text(before)} to {current} since the plan: committing {offset} would "
+            f"move it back by {current - offset} records",
+            True,
+        )
+    if before is not None and current < before:
+        if offset < current:
+            return Difference(
+                tp, "moved", f"the commit on {tp} moved from {before} to {current}: no effect on the plan", False
+            )
+        return Difference(
+            tp,
+            "commits-moving",
+            f"somebody set {tp} back from {before} to {current} since the plan: committing {offset} would undo that",
+            True,
+        )
+    return Difference(
+        tp,
+        "moved",
+        f"the commit on {tp} moved from {_text(before)} to {current}, still not past the planned {offset}",
+        False,
+    )
+
+
+def _left_alone(planned: PlannedPartition, tp: TopicPartition, current: int | None) -> Difference | None:
+    """Compares the commit of a partition that the plan leaves as it is; consumers start from it all the same."""
+    before = planned.target_committed
+    if current == before or planned.action is Action.REFUSE:
+        return None
+    where = "auto.offset.reset decides" if current is None else f"consumers start at {current}"
+    text = f"the commit on {tp}, which the plan leaves alone, moved from {_text(before)} to {_text(current)}: {where}"
+    return Difference(tp, "moved", text, False)
+
+
+def _text(offset: int | None) -> str:
+    return "nothing" if offset is None else str(offset)

@@ -11,6 +11,7 @@ import fcntl
 import os
 from datetime import datetime
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
@@ -149,6 +150,16 @@ Event = Started | Left | Intent | Answer | ReadBack | Seen | Warned | Finished
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Event)
+
+
+class Notebook(Protocol):
+    """Is where an execution notes its events; ``Journal`` is one."""
+
+    def append(self, event: Event) -> None:
+        """Adds an event; it is not durable before ``sync``."""
+
+    def sync(self) -> None:
+        """Makes everything appended so far durable; only then may anything rely on it."""
 
 
 class Journal:

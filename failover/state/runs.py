@@ -1,4 +1,7 @@
-"""Executions on disk: a folder each, with the plan, the journal and the record made from both."""
+"""Executions on disk: a folder each, with the plan, the journal and the record made from both.
+
+A roll back has a folder of its own, with the record of the execution it undoes in the plan's place.
+"""
 
 from __future__ import annotations
 
@@ -9,13 +12,17 @@ from failover.errors import RunNotFound
 from failover.state.folder import StateFolder, newest_first, valid_id
 
 PLAN = "plan.json"
+UNDONE = "undone.json"
 JOURNAL = "journal.ndjson"
 RECORD = "execution.json"
 
+EXECUTION, ROLLBACK, EVICTION = "e-", "r-", "v-"
+"""What the ids of executions, roll backs and evictions begin with."""
 
-def new_run(state: StateFolder) -> tuple[str, Path]:
+
+def new_run(state: StateFolder, prefix: str = EXECUTION) -> tuple[str, Path]:
     """Makes the folder of a new execution; gives its id and the folder."""
-    run_id = state.new_id("e-", state.prepare(state.executions))
+    run_id = state.new_id(prefix, state.prepare(state.executions))
     return run_id, state.prepare(state.executions / run_id)
 
 
@@ -24,7 +31,7 @@ def find_run(state: StateFolder, reference: str) -> Path:
 
     Raises ``RunNotFound`` when nothing fits or several do.
     """
-    if "/" in reference or reference.endswith(".json"):
+    if is_file(reference):
         path = Path(reference).expanduser()
         if path.is_file():
             return path
@@ -44,6 +51,18 @@ def find_run(state: StateFolder, reference: str) -> Path:
     )
 
 
+def is_file(reference: str) -> bool:
+    """Says whether a reference is meant as a path."""
+    return "/" in reference or reference.endswith(".json")
+
+
 def all_runs(state: StateFolder) -> Iterator[Path]:
     """Yields the folders of executions, newest first."""
     yield from newest_first(path.parent for path in state.executions.glob(f"*/{JOURNAL}"))
+
+
+def first_line(folder: Path) -> bytes:
+    """Reads the first whole line of a folder's journal, empty when there is none yet."""
+    with (folder / JOURNAL).open("rb") as file:
+        line = file.readline()
+    return line if line.endswith(b"\n") else b""

@@ -2,82 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
 
-from failover.errors import ClusterUnreachable, StalePlan
-from failover.execution.commit import Executor, Timing
-from failover.execution.recheck import check_usable
-from failover.execution.record import build, exit_code
+from failover.errors import ClusterUnreachable
+from failover.execution.commit import Timing
+from failover.execution.record import exit_code
 from failover.execution.rehearsal import rehearse
-from failover.model.execution import Execution, Outcome, Status
-from failover.model.groups import Commit, GroupType, Member
-from failover.model.names import Fault, TopicPartition
-from failover.model.plan import Plan, PlanOptions
-from failover.state.journal import Intent, Journal, Started, read_journal
+from failover.model.execution import Outcome, Status
+from failover.model.groups import Commit, GroupType
+from failover.model.names import Fault
+from failover.model.plan import PlanOptions
+from failover.state.journal import Intent, read_journal
 from tests.fake_cluster import FakeCluster
 from tests.unit.execution.plans import CREATED, group, partition, plan
-
-T0, T1, T2 = (TopicPartition("a.orders", n) for n in range(3))
-AT_ONCE = Timing(settle=0)
-APP = Member("app-1", "/10.0.3.7", "app-1-uuid")
-
-
-class Clock:
-    """Is a clock that only moves when somebody sleeps."""
-
-    def __init__(self) -> None:
-        self.now = CREATED
-        self.on_sleep: Callable[[], None] = lambda: None
-
-    def __call__(self) -> datetime:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += timedelta(seconds=seconds)
-        self.on_sleep()
-
-
-def target() -> FakeCluster:
-    return FakeCluster("b").topic("a.orders", 3, end=1000)
-
-
-def run(
-    made: Plan,
-    cluster: FakeCluster,
-    path: Path,
-    *,
-    clock: Clock | None = None,
-    timing: Timing = AT_ONCE,
-) -> Execution:
-    clock = clock or Clock()
-    journal = Journal(path / "journal")
-    started = Started(
-        at=clock(),
-        execution_id="e-1",
-        plan_id=made.id,
-        fingerprint=made.fingerprint,
-        tool_version="0",
-        operator="ann",
-        reason="",
-        source_alias="a",
-        target_alias="b",
-        target_cluster_id="id-of-b",
-        selected=tuple(g.group for g in made.groups),
-    )
-    try:
-        execution = Executor(made, cluster, journal, clock=clock, sleep=clock.sleep).run(started, timing)
-    finally:
-        journal.close()
-    assert build(made, read_journal(path / "journal")) == execution
-    return execution
-
-
-def statuses(execution: Execution, name: str = "g") -> list[Status]:
-    return [p.status for g in execution.groups if g.group == name for p in g.partitions]
+from tests.unit.execution.scene import APP, T0, T1, Clock, run, statuses, target
 
 
 def test_offsets_and_metadata_are_written_and_read_back(tmp_path: Path) -> None:
@@ -97,7 +38,7 @@ def test_the_intent_is_on_disk_before_the_write(tmp_path: Path) -> None:
     cluster = target()
     seen: list[list[str]] = []
     cluster.before["commit"] = lambda commits: seen.append(
-        [e.group for e in read_journal(tmp_path / "journal") if isinstance(e, Intent)]
+        [e.group for e in read_journal(tmp_path / "e-1") if isinstance(e, Intent)]
     )
     run(plan(group("g", {T0: 5}), group("h", {T0: 6})), cluster, tmp_path)
     assert seen == [["g", "h"]]
@@ -340,22 +281,3 @@ def test_a_rehearsal_writes_nothing_and_tells_the_same(tmp_path: Path) -> None:
     rehearsal = rehearse(made, cluster, {"g", "h"}, CREATED)
     assert [(g.commits, g.reason) for g in rehearsal.groups] == [(1, ""), (0, "group-active")]
     assert rehearsal.exit_code == exit_code(run(made, cluster, tmp_path)) == 4
-
-
-def test_a_plan_is_void_when_done_expired_or_for_another_cluster() -> None:
-    made = plan(group("g", {T0: 5}))
-    late = CREATED + timedelta(hours=2)
-
-    def check(
-        now: datetime = CREATED, cluster: str | None = "id-of-b", begun: bool = False, done: bool = False
-    ) -> None:
-        check_usable(made, now=now, target_cluster_id=cluster, written_before=begun, complete=done)
-
-    check()
-    check(now=late, begun=True)
-    with pytest.raises(StalePlan, match="expired at 2026-11-05 04:14:07 UTC"):
-        check(now=late)
-    with pytest.raises(StalePlan, match="executed completely"):
-        check(done=True)
-    with pytest.raises(StalePlan, match="id-of-x"):
-        check(cluster="id-of-x")
