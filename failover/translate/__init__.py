@@ -1,0 +1,1 @@
+"""Where a committed source offset lies on the target, and how that is known: the heart, pure code."""
