@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple, TypeAlias
 
-from failover.errors import ClusterUnreachable, NotAuthorized
+from failover.errors import BrokerError, ClusterUnreachable, NotAuthorized
+from failover.kafka.faults import fault, fault_of_loss
 from failover.kafka.port import Cluster
 from failover.mm2.checkpoint import Checkpoint, checkpoint_key
 from failover.mm2.connect_offsets import SourceOffsetKey, decode_offset, decode_offset_key
@@ -69,7 +70,8 @@ def read_checkpoints(
     """Reads a checkpoints topic in one pass; the newest checkpoint by log order counts, not the highest.
 
     Memory goes with the number of keys, not of records. A tombstone takes its checkpoint away.
-    Records that cannot be decoded are skipped and counted. Without READ the reading has a fault.
+    Records that cannot be decoded are skipped and counted. Without READ, and where the log is
+    damaged, the reading has a fault and no checkpoint counts: a later one may have gone back.
     """
     tally = _Tally(topic, cluster.alias)
     if not exists:
@@ -97,8 +99,12 @@ def read_checkpoints(
             if advance is not None:
                 advance(tally.records)
     except NotAuthorized as error:
-        tally.fault = Fault(_NO_RIGHT, "TOPIC_AUTHORIZATION_FAILED", error.message)
+        tally.fault = fault(_NO_RIGHT, error.message)
+    except BrokerError as error:
+        tally.fault = fault(error.number, error.message)
     found: CheckpointsByGroup = {}
+    if tally.fault is not None:
+        return found, tally.reading()
     for key, seen in newest.items():
         checkpoint = Checkpoint.decode(key, seen.value)
         assert checkpoint is not None
@@ -147,9 +153,11 @@ def read_offset_syncs(
             if advance is not None:
                 advance(tally.records)
     except NotAuthorized as error:
-        tally.fault = Fault(_NO_RIGHT, "TOPIC_AUTHORIZATION_FAILED", error.message)
+        tally.fault = fault(_NO_RIGHT, error.message)
+    except BrokerError as error:
+        tally.fault = fault(error.number, error.message)
     except ClusterUnreachable as error:
-        tally.fault = Fault(-185, "NO_ANSWER", error.message, retriable=True)
+        tally.fault = fault_of_loss(error)
     return ({} if tally.fault is not None else history.freeze()), tally.reading()
 
 
@@ -195,7 +203,7 @@ def topics_of_connect_offsets(cluster: Cluster, info: TopicInfo | None, source: 
                         continue  # other connectors may keep anything here
                     if mirrors and isinstance(key, SourceOffsetKey) and key.cluster == source:
                         found.add(key.topic)
-    except NotAuthorized:
+    except (NotAuthorized, BrokerError):
         return found
     return found
 

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import msgspec
 
-from failover.errors import ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
 from failover.inventory.flow import Flow
 from failover.inventory.internal_topics import read_checkpoints, topics_of_connect_offsets
 from failover.inventory.look import (
@@ -65,8 +65,8 @@ def take_snapshot(
 
     A source that gives no answer is decided once and the look goes on without it. Raises
     ``ClusterUnreachable`` for the target, ``CredentialsRefused`` for either (never taken for a
-    dead source), ``NotAuthorized`` when neither checkpoints nor offset syncs may be read,
-    ``GroupNotFound``, ``UsageError``.
+    dead source), ``NotAuthorized`` and ``BrokerError`` when neither checkpoints nor offset syncs
+    can be read, ``GroupNotFound``, ``UsageError``.
     """
     look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, refine=refine)
     return look.take(source_down=source_down)
@@ -212,12 +212,22 @@ class _Look:
         readings = {reading.topic: reading for reading in target.readings}
         checkpoints = readings[self.flow.internal.checkpoints]
         syncs = bool(target.syncs) or (source is not None and bool(source.syncs))
-        if checkpoints.fault is not None and not syncs:
+        fault = checkpoints.fault
+        if fault is None or syncs:
+            return
+        where = f"topic {checkpoints.topic} of {checkpoints.cluster}"
+        if fault.name == "TOPIC_AUTHORIZATION_FAILED":
             raise NotAuthorized(
-                f"no READ on topic {checkpoints.topic} of {checkpoints.cluster}, and no offset syncs to go by",
+                f"no READ on {where}, and no offset syncs to go by",
                 alias=checkpoints.cluster,
                 hint=f"grant READ on topic {checkpoints.topic} to this tool's user",
             )
+        raise BrokerError(
+            f"{where} cannot be read ({fault}), and there are no offset syncs to go by",
+            number=fault.number,
+            name=fault.name,
+            hint="look at the brokers' logs for this topic",
+        )
 
     def _require_found(
         self, groups: Iterable[str], candidates: Candidates, known: Known, target: ClusterView, source: ClusterView

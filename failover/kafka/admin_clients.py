@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused
 from failover.kafka.admin_convert import fault_of
+from failover.kafka.faults import NO_ANSWER, fault
 from failover.model.names import Fault
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ class Connections:
             raise self.silent(max(self.patience, time.monotonic() - began))
         if len(answers) < len(futures) or lost:
             self.be_brief()
-        unanswered = Fault(-185, "_TIMED_OUT", f"no answer for {self.patience:g} s", retriable=True)
+        unanswered = fault(NO_ANSWER, f"no answer for {self.patience:g} s")
         for key in futures:
             answers.setdefault(key, unanswered)
         self.answered()
