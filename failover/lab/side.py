@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
 _ASK_SECONDS = 10
+_NOT_YET = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
 Isolation = Literal["read_uncommitted", "read_committed"]
 Protocol = Literal["classic", "consumer"]
 # the keys of a Mapping are invariant: a named tuple is no tuple there
@@ -123,6 +124,19 @@ class Side:
 
     def ends(self, topic: str, *, isolation: Isolation = "read_uncommitted") -> dict[int, tuple[int, int]]:
         """Returns log start and end (high watermark; last stable offset if read_committed) of each partition."""
+        from confluent_kafka import KafkaException
+
+        deadline = time.monotonic() + _ASK_SECONDS
+        while True:
+            try:
+                return self._ends(topic, isolation)
+            except KafkaException as failure:
+                # metadata names the leader of a new partition before that broker knows it is one
+                if failure.args[0].name() not in _NOT_YET or time.monotonic() > deadline:
+                    raise
+            time.sleep(0.05)
+
+    def _ends(self, topic: str, isolation: Isolation) -> dict[int, tuple[int, int]]:
         from confluent_kafka import IsolationLevel
         from confluent_kafka import TopicPartition as Place
         from confluent_kafka.admin import OffsetSpec
