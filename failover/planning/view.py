@@ -64,10 +64,7 @@ def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
     if found is not None and found.offset is not None and (limit is None or found.upstream <= limit):
         return found, ""
     if checkpoint is not None and (limit is None or checkpoint.upstream <= limit):
-        evidence = (f"checkpoint {checkpoint.upstream} -> {checkpoint.downstream}",)
-        return _known(
-            checkpoint.upstream, checkpoint.downstream, Precision.CONSERVATIVE, Proof.CHECKPOINT, evidence
-        ), ""
+        return _known(checkpoint.upstream, checkpoint.downstream, Precision.CONSERVATIVE, Proof.CHECKPOINT, ()), ""
     if commit is not None and view.target_range is not None:
         start, end = view.target_range
         if commit.offset == 0:

@@ -1,0 +1,211 @@
+"""What an execution did, and what to do next."""
+
+from __future__ import annotations
+
+import shlex
+from collections import Counter
+from collections.abc import Iterator
+
+from failover.model.execution import ExecutedGroup, Execution, Outcome, Rehearsal, Status
+from failover.model.plan import Plan, Severity
+from failover.report.inert import inert_line
+from failover.report.phrases import phrase
+from failover.report.plan_text import subscriptions
+from failover.report.table import labelled, table
+from failover.report.values import count, duration, members, moment, offset, things
+
+SHOWN_GROUPS = 30
+SHOWN_PARTITIONS = 40
+
+_OUTCOMES = {
+    Outcome.DONE: "DONE",
+    Outcome.PARTIAL: "PARTLY DONE",
+    Outcome.REFUSED: "REFUSED, nothing was written",
+    Outcome.FAILED: "FAILED: the target does not hold what was written",
+    Outcome.UNKNOWN: "UNKNOWN: some writes were sent and their outcome could not be read back",
+}
+_WORST = (Status.UNKNOWN, Status.FAILED, Status.REFUSED, Status.SKIPPED, Status.COMMITTED, Status.UNCHANGED)
+
+
+def execution_text(execution: Execution, plan: Plan | None = None, *, verbosity: int = 0, width: int = 100) -> str:
+    """Writes an execution for a terminal; with its plan also what consumers must subscribe to.
+
+    Groups whose offsets are all in place are folded unless ``verbosity``; ``verbosity`` 2 lists
+    every partition.
+    """
+    blocks = [list(_head(execution, width)), list(_groups(execution, verbosity, width))]
+    blocks.append(list(_troubles(execution, verbosity, width)))
+    blocks.append([line for text in execution.warnings for line in labelled("warning:", inert_line(text), width=width)])
+    blocks.append(list(_steps(execution, plan, width)))
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _head(execution: Execution, width: int) -> Iterator[str]:
+    what = f"rolls back {execution.undoes}" if execution.undoes else f"of plan {execution.plan_id}"
+    aliases = f"{inert_line(execution.source_alias)} -> {inert_line(execution.target_alias)}"
+    yield f"{aliases}   run {inert_line(execution.id)} {inert_line(what)}   {moment(execution.started)}"
+    took = ""
+    if execution.finished is not None:
+        took = f" in {duration((execution.finished - execution.started).total_seconds())}"
+    yield from labelled("OUTCOME", _OUTCOMES[execution.outcome] + took, width=width, indent=11)
+    totals = Counter(p.status for group in execution.groups for p in group.partitions)
+    written = sum(any(p.status is Status.COMMITTED for p in group.partitions) for group in execution.groups)
+    text = f"{things(totals[Status.COMMITTED], 'offset')} of {things(written, 'group')}, read back and found right"
+    if totals[Status.UNCHANGED]:
+        text += f"; {count(totals[Status.UNCHANGED])} stood there already"
+    yield from labelled("COMMITTED", text, width=width, indent=11)
+    for status, label, words in (
+        (Status.SKIPPED, "LEFT", "left as they are, as planned"),
+        (Status.REFUSED, "REFUSED", "refused, nothing written"),
+        (Status.FAILED, "FAILED", "not as written"),
+        (Status.UNKNOWN, "UNKNOWN", "sent, outcome unknown"),
+    ):
+        if totals[status]:
+            groups = sum(any(p.status is status for p in group.partitions) for group in execution.groups)
+            line = f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
+            yield from labelled(label, line, width=width, indent=11)
+    if execution.stopped:
+        yield from labelled("STOPPED", inert_line(execution.stopped), width=width, indent=11)
+
+
+def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
+    ordered = sorted(execution.groups, key=lambda group: (_rank(group), group.group))
+    in_place = [group for group in ordered if _rank(group) >= _WORST.index(Status.COMMITTED)]
+    shown = ordered
+    if not verbosity:
+        shown = ordered if len(ordered) <= SHOWN_GROUPS else [g for g in ordered if g not in in_place]
+        shown = shown[: 2 * SHOWN_GROUPS]
+    if shown:
+        headers = ("GROUP", "WAS", "COMMITTED", "SAME", "LEFT", "REFUSED", "FAILED", "UNKNOWN", "WHY")
+        numbers = frozenset(headers[2:-1])
+        yield table(headers, [_group_cells(group) for group in shown], width=width, numbers=numbers)
+    folded = len(ordered) - len(shown)
+    if folded:
+        kind = "in place" if folded <= len(in_place) and len(shown) < 2 * SHOWN_GROUPS else "not listed"
+        yield f"{things(folded, 'more group' if shown else 'group')} {kind} (-v lists them)"
+
+
+def _rank(group: ExecutedGroup) -> int:
+    if group.message:
+        return _WORST.index(Status.REFUSED)
+    return min((_WORST.index(p.status) for p in group.partitions), default=len(_WORST))
+
+
+def _group_cells(group: ExecutedGroup) -> tuple[str, ...]:
+    totals = Counter(p.status for p in group.partitions)
+    order = (Status.COMMITTED, Status.UNCHANGED, Status.SKIPPED, Status.REFUSED, Status.FAILED, Status.UNKNOWN)
+    state = group.state if group.existed else "absent"
+    return (group.group, state, *(count(totals[status]) for status in order), _why(group))
+
+
+def _why(group: ExecutedGroup) -> str:
+    if group.members:
+        return members(group.members)
+    return group.message or "; ".join(phrase(code) for code in group.reasons)
+
+
+def _troubles(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
+    """Names each partition that failed or is unknown; at verbosity 2 every partition."""
+    odd = {Status.FAILED, Status.UNKNOWN}
+    chosen = [(group, p) for group in execution.groups for p in group.partitions if p.status in odd or verbosity > 1]
+    limit = len(chosen) if verbosity else SHOWN_PARTITIONS
+    if chosen:
+        headers = ("GROUP", "PARTITION", "BEFORE", "PLANNED", "READ BACK", "STATUS", "WHY")
+        cells = [
+            (
+                group.group,
+                f"{p.topic}-{p.partition}",
+                offset(p.before.offset if p.before is not None else None),
+                offset(p.planned),
+                offset(p.read_back),
+                str(p.status),
+                p.error or phrase(p.reason),
+            )
+            for group, p in chosen[:limit]
+        ]
+        yield table(headers, cells, width=width, numbers=frozenset({"BEFORE", "PLANNED", "READ BACK"}))
+    if len(chosen) > limit:
+        yield f"{count(len(chosen) - limit)} more partitions (-v lists them)"
+    for group in execution.groups if verbosity else ():
+        for note in group.notes:
+            yield from labelled("note:", f"{inert_line(group.group)}: {inert_line(note)}", width=width)
+
+
+def _steps(execution: Execution, plan: Plan | None, width: int) -> Iterator[str]:
+    steps = list(_what_next(execution, plan))
+    if steps:
+        yield "What to do next:"
+    for number, step in enumerate(steps, 1):
+        yield from labelled(f"{number}.", step, width=width, indent=4)
+
+
+def _what_next(execution: Execution, plan: Plan | None) -> Iterator[str]:
+    run, alias = inert_line(execution.id), inert_line(execution.target_alias)
+    statuses = Counter(p.status for group in execution.groups for p in group.partitions)
+    if statuses[Status.UNKNOWN]:
+        yield f"Settle what is unknown: failover execute --resume {run} reads the target again and goes on."
+    if statuses[Status.FAILED]:
+        yield f"See what the target holds: failover show {run} -v. Somebody else may be writing these offsets."
+    if execution.undoes:
+        yield "Plan again before consumers start: failover plan."
+        return
+    written = statuses[Status.COMMITTED] + statuses[Status.UNCHANGED]
+    if plan is not None and written and _sync_is_live(plan):
+        yield "Stop MM2's checkpoint connector: its group sync would write these groups' offsets again."
+    active = [group for group in execution.groups if group.members]
+    if active:
+        names = ", ".join(inert_line(group.group) for group in active[:3]) + (" …" if len(active) > 3 else "")
+        command = "failover execute --wait 5m" + "".join(
+            f" --group {shlex.quote(inert_line(g.group))}" for g in active[:3]
+        )
+        yield f"Stop the consumers of {things(len(active), 'refused group')} on {alias} ({names}), then: {command}"
+    elif statuses[Status.REFUSED]:
+        yield "Clear what is refused (WHY; failover explain CODE), then: failover plan"
+    if not written:
+        return
+    wanted = [" ".join(line.split()) for line in subscriptions(plan, 10**6)] if plan is not None else []
+    start = f"Start the consumers on {alias}."
+    yield " ".join([start, *wanted])
+    yield f"Watch them come back: failover verify {run} --for 5m"
+    yield f"To undo, before they start: failover rollback {run}"
+
+
+def _sync_is_live(plan: Plan) -> bool:
+    return any(f.code == "mm2-group-sync" and f.severity is Severity.ERROR for f in plan.findings)
+
+
+def rehearsal_text(rehearsal: Rehearsal, plan: Plan, *, width: int = 100) -> str:
+    """Writes what executing the plan would do now; nothing was written."""
+    commits = sum(group.commits for group in rehearsal.groups)
+    same = sum(group.unchanged for group in rehearsal.groups)
+    left = [group for group in rehearsal.groups if group.reason]
+    alias = inert_line(rehearsal.target_alias)
+    lines = [
+        f"Dry run of plan {inert_line(plan.id)} on {alias}   {moment(rehearsal.at)}   nothing was written",
+        f"It would commit {things(commits, 'offset')} of "
+        f"{things(sum(group.commits > 0 for group in rehearsal.groups), 'group')}"
+        + (f"; {count(same)} stand there already" if same else "")
+        + (f"; {things(len(left), 'group')} would be left alone" if left else "")
+        + ".",
+    ]
+    odd = [group for group in rehearsal.groups if group.reason or group.refused]
+    shown = rehearsal.groups if len(rehearsal.groups) <= SHOWN_GROUPS else odd[: 2 * SHOWN_GROUPS]
+    if shown:
+        headers = ("GROUP", "STATE", "COMMIT", "SAME", "REFUSED", "WHY")
+        cells = [
+            (
+                group.group,
+                group.state,
+                count(group.commits),
+                count(group.unchanged),
+                count(len(group.refused)),
+                members(group.members) if group.members else group.message or "; ".join(r[3] for r in group.refused),
+            )
+            for group in sorted(shown, key=lambda group: (not group.reason, not group.refused, group.group))
+        ]
+        numbers = frozenset({"COMMIT", "SAME", "REFUSED"})
+        lines += ["", table(headers, cells, width=width, numbers=numbers)]
+    if len(shown) < len(rehearsal.groups):
+        lines.append(f"{things(len(rehearsal.groups) - len(shown), 'more group')} (--format json lists them)")
+    lines += ["", f"next: failover execute {inert_line(plan.id)}" if commits else "next: failover plan"]
+    return "\n".join(lines) + "\n"

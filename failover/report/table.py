@@ -1,0 +1,98 @@
+"""Plain-text tables that fit the screen."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from failover.report.inert import inert_line
+
+GAP = 2
+
+
+def table(
+    headers: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    width: int = 100,
+    numbers: frozenset[str] | None = None,
+    keep: frozenset[str] = frozenset(),
+) -> str:
+    """Lays out rows under headers, ``width`` columns at most, no trailing spaces.
+
+    Columns named in ``numbers`` are set to the right; without it every column that holds nothing
+    but numbers is. What does not fit is cut, with an ellipsis: the last column first, then the
+    first; columns named in ``keep`` never are, since people copy from them. Cells are made inert.
+    Wide characters (CJK, emoji) count as two columns.
+    """
+    from tabulate import tabulate
+
+    cells = [[inert_line(cell) for cell in row] for row in rows]
+    right = [
+        header in numbers if numbers is not None else bool(cells) and all(_is_number(row[i]) for row in cells)
+        for i, header in enumerate(headers)
+    ]
+    widths = [max([screen_width(h), *(screen_width(row[i]) for row in cells)]) for i, h in enumerate(headers)]
+    kept = frozenset(i for i, h in enumerate(headers) if h in keep)
+    limits = _fit(widths, [screen_width(h) for h in headers], width, kept)
+    cut = [[shorten(cell, limits[i]) for i, cell in enumerate(row)] for row in cells]
+    # As a row, since tabulate pads every header by two columns.
+    text = tabulate(
+        [list(headers), *cut],
+        tablefmt="plain",
+        disable_numparse=True,
+        colalign=["right" if is_right else "left" for is_right in right],
+    )
+    return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def _is_number(cell: str) -> bool:
+    return cell.lstrip("<=~ ").replace(",", "").isdigit() or cell in ("-", "")
+
+
+def _fit(widths: list[int], least: list[int], width: int, keep: frozenset[int]) -> list[int]:
+    """Takes what is too much from the last column, then the first, then the widest; in need down to the headers."""
+    limits = list(widths)
+    over = sum(limits) + GAP * (len(limits) - 1) - width
+    last = len(limits) - 1
+    order = dict.fromkeys([last, 0, *sorted(range(1, last), key=lambda i: -widths[i])])
+    for comfortable in (True, False):
+        for i in order:
+            floor = max(least[i], min(widths[i], 16 if i == last else 12)) if comfortable else least[i]
+            if over > 0 and i not in keep:
+                taken = min(over, max(0, limits[i] - floor))
+                limits[i] -= taken
+                over -= taken
+    return limits
+
+
+def screen_width(text: str) -> int:
+    """Counts the columns a text takes on a screen."""
+    if text.isascii():
+        return len(text)
+    from wcwidth import wcswidth
+
+    return max(0, wcswidth(text))
+
+
+def shorten(text: str, width: int) -> str:
+    """Cuts a text to a width, with an ellipsis."""
+    if screen_width(text) <= width:
+        return text
+    kept = text[: max(0, width - 1)]
+    while kept and screen_width(kept) > width - 1:
+        kept = kept[:-1]
+    return kept.rstrip() + "…"
+
+
+def labelled(label: str, text: str, *, width: int = 100, indent: int = 9) -> list[str]:
+    """Wraps a text behind a label; following lines stand under its beginning."""
+    import textwrap
+
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=label.ljust(indent),
+        subsequent_indent=" " * indent,
+        break_on_hyphens=False,
+        break_long_words=True,
+    ) or [label]
