@@ -1,8 +1,10 @@
 from __future__ import annotations
 
+import msgspec
 import pytest
 
-from failover.errors import CredentialsRefused
+from failover.config.clients import ClientSettings, TlsSettings
+from failover.errors import ClusterError, CredentialsRefused
 from failover.kafka.wire.columns import read_columns, read_records
 from failover.kafka.wire.groups import delete_groups, describe_groups, list_groups
 from failover.kafka.wire.logs import EARLIEST, LATEST, OffsetAt, describe_producers, list_offsets, log_ranges
@@ -13,7 +15,7 @@ from failover.model.cluster import LogRange
 from failover.model.groups import Commit, GroupType
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import WindowRequest
-from tests.system.wire_side import plain, secured, wire
+from tests.system.wire_side import address, plain, secured, wire
 
 
 @pytest.fixture(scope="module")
@@ -260,3 +262,24 @@ def test_a_wrong_password_is_refused_credentials(pair, mechanism):
     with pytest.raises(CredentialsRefused, match="refuses the credentials") as caught, wire(settings, alias="a"):
         pass
     assert caught.value.alias == "a"
+
+
+def test_a_server_nobody_vouches_for_is_refused_credentials(pair):
+    with (
+        pytest.raises(CredentialsRefused, match="certificate") as caught,
+        wire(msgspec.structs.replace(secured(pair, "a", user=ADMIN, mechanism="PLAIN"), tls=TlsSettings()), alias="a"),
+    ):
+        pass
+    assert "truststore" in caught.value.hint
+
+
+def test_tls_where_plain_text_is_spoken_and_the_other_way_round(pair):
+    plain_text = address(pair.bootstrap("a"))
+    over_tls = secured(pair, "a", user=ADMIN, mechanism="PLAIN")
+    with (
+        pytest.raises(ClusterError),
+        wire(msgspec.structs.replace(over_tls, bootstrap=plain_text), alias="a", silence=3),
+    ):
+        pass
+    with pytest.raises(CredentialsRefused, match="speaks TLS"), wire(ClientSettings(over_tls.bootstrap), alias="a"):
+        pass

@@ -92,7 +92,7 @@ def test_leaders_and_coordinators_that_move_are_followed(three):
         three.lab.kill(broker)
         try:
             assert thread.run(log_ranges(cluster, partitions)) == dict.fromkeys(partitions, LogRange(0, 10))
-            # Measured on Kafka 4.1.1: a coordinator just elected may answer from before the newest commits for a moment.
+            # Measured on Kafka 4.1.1: a coordinator just elected may not know the newest commits for a moment.
             three.a.until(
                 lambda: thread.run(committed_offsets(cluster, groups)) == commits, what="the commits are told again"
             )

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import struct
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from functools import partial
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 from failover.config.clients import ClientSettings
 from failover.errors import ClusterUnreachable
@@ -154,31 +154,35 @@ class WireCluster:
         return await self._first([*nodes, *self._bootstrap], call, stagger=_HEDGE_AFTER)
 
     async def spread(
-        self, partitions: Iterable[TopicPartition], send: Any, *, budget: float | None = None
-    ) -> dict[TopicPartition, Any]:
+        self,
+        partitions: Iterable[TopicPartition],
+        send: Callable[[int, list[TopicPartition]], Awaitable[Mapping[TopicPartition, R | Fault]]],
+    ) -> dict[TopicPartition, R | Fault]:
         """Sends each leader its partitions, follows leaders that move, and gathers an answer or a fault for each.
 
-        ``send``: async (node, partitions) → {partition: answer or Fault}.
+        ``send`` asks one broker for some partitions and answers all of them.
         """
 
-        async def ask(items: Sequence[TopicPartition], again: bool) -> dict[TopicPartition, Any]:
+        async def ask(items: Sequence[TopicPartition], again: bool) -> dict[TopicPartition, R | Fault]:
             leaders = await self.leaders(items, refresh=again)
             routes = {tp: leader.node if isinstance(leader, Leader) else leader for tp, leader in leaders.items()}
             return await scatter(routes, send)
 
-        return await settle(partitions, ask, budget=self.silence if budget is None else budget)
+        return await settle(partitions, ask, budget=self.silence)
 
     async def spread_groups(
-        self, keys: Iterable[str], send: Any, *, kind: int = GROUP, budget: float | None = None
-    ) -> dict[str, Any]:
-        """Sends each coordinator its groups, follows coordinators that move, and gathers an answer or a fault for
-        each.
-        """
+        self,
+        keys: Iterable[str],
+        send: Callable[[int, list[str]], Awaitable[Mapping[str, R | Fault]]],
+        *,
+        kind: int = GROUP,
+    ) -> dict[str, R | Fault]:
+        """Sends each coordinator its keys, follows those that move, and gathers an answer or a fault for each."""
 
-        async def ask(items: Sequence[str], again: bool) -> dict[str, Any]:
+        async def ask(items: Sequence[str], again: bool) -> dict[str, R | Fault]:
             return await scatter(await self.coordinators(items, kind, refresh=again), send)
 
-        return await settle(keys, ask, budget=self.silence if budget is None else budget)
+        return await settle(keys, ask, budget=self.silence)
 
     # -- inside ----------------------------------------------------------------------------------
 

@@ -20,6 +20,12 @@ _UNSUPPORTED_VERSION, _UNSUPPORTED_MECHANISM = 35, 33
 _RENEW_AT = 0.85
 """The share of a SASL session's lifetime after which it is renewed (Kafka's Java client: 85 to 95 %)."""
 
+_BEFORE_SECOND = 0.2
+
+
+class _EndedUnanswered(Exception):
+    """Says that a broker ended a TLS session before it answered the first request."""
+
 
 class Address(NamedTuple):
     """Is where a broker listens."""
@@ -47,7 +53,25 @@ class Dialer:
         """Opens a connection ready for requests.
 
         ``silence``: seconds each step may take. Raises ``ConnectionLost`` (nothing written) or ``CredentialsRefused``.
+
+        A broker that wants another client certificate says so after the TLS handshake (TLS 1.3), and its word may be
+        lost as it closes. That must not pass for a dead broker, so who ends two sessions in a row before answering
+        anything has refused them; one that restarts does not take the second.
         """
+        try:
+            return await self._open(address, peer, silence, pace)
+        except _EndedUnanswered:
+            await asyncio.sleep(_BEFORE_SECOND)
+        try:
+            return await self._open(address, peer, silence, pace)
+        except _EndedUnanswered as error:
+            raise CredentialsRefused(
+                f"cluster {self.alias}: {peer} ends the TLS session before it answers anything",
+                alias=self.alias,
+                hint="does it want a client certificate (ssl.client.auth=required) that is missing or not trusted?",
+            ) from error
+
+    async def _open(self, address: Address, peer: str, silence: float, pace: Pace | None) -> Connection:
         connection = await self._connect(address, peer, silence, pace)
         try:
             connection.versions = await self._api_versions(connection)
@@ -56,6 +80,8 @@ class Dialer:
                 connection.renew = lambda: self._authenticate(connection, self._authenticator)
         except ConnectionLost as error:
             connection.close()
+            if self._tls is not None and not connection.versions and not error.silent:
+                raise _EndedUnanswered from error
             raise ConnectionLost(
                 error.message, alias=self.alias, written=False, silent=error.silent, hint=error.hint
             ) from error

@@ -9,14 +9,14 @@ import asyncio
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
-from failover.errors import ClusterError, CredentialsRefused
+from failover.errors import ClusterUnreachable
 from failover.kafka.faults import NO_ANSWER, fault, fault_of_loss, maybe_fault
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.connection import ConnectionLost
 from failover.kafka.wire.logs import by_topic, partitions_of, write_topics
 from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.primitives import Reader, Writer
-from failover.kafka.wire.rounds import lost, settle
+from failover.kafka.wire.rounds import settle
 from failover.model.groups import Commit
 from failover.model.names import Fault, TopicPartition
 
@@ -86,7 +86,10 @@ async def commit_offsets(
         results: CommitResults = {}
 
         async def ask(open_items: Sequence[TopicPartition], again: bool) -> Mapping[TopicPartition, Any]:
-            node = (await cluster.coordinators([group], refresh=again))[group]
+            try:
+                node = (await cluster.coordinators([group], refresh=again))[group]
+            except ClusterUnreachable as error:  # of these partitions nothing was sent, or it was refused
+                node = fault(_COORDINATOR_NOT_AVAILABLE, error.message)
             if isinstance(node, Fault):
                 return dict.fromkeys(open_items, node)
             answer = await attempt(group, {tp: commits[group][tp] for tp in open_items}, node, lane)
@@ -135,10 +138,8 @@ async def _in_lanes(
         for group in waiting:
             try:
                 answers[group] = await work(group, lane)
-            except CredentialsRefused:
-                raise
-            except ClusterError as error:
-                answers[group] = lost(error) if not isinstance(error, ConnectionLost) else fault_of_loss(error)
+            except ClusterUnreachable as error:
+                answers[group] = fault_of_loss(error)
             if done is not None:
                 done(group, answers[group])
 

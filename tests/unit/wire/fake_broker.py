@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ssl
 import struct
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
@@ -35,7 +36,9 @@ class FakeBroker:
         *,
         flexible: Mapping[int, int] | None = None,
         piece: int = 0,
+        tls: ssl.SSLContext | None = None,
     ) -> None:
+        self.tls = tls
         self.script = {API_VERSIONS: self._versions, **script}
         self.offered = {API_VERSIONS: (0, 4), **offered}
         self.flexible = {API_VERSIONS: 3, **(flexible or {})}
@@ -45,7 +48,7 @@ class FakeBroker:
         self._writers: list[asyncio.StreamWriter] = []
 
     async def __aenter__(self) -> Self:
-        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
+        self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
         self.port: int = self._server.sockets[0].getsockname()[1]
         return self
 
@@ -54,6 +57,10 @@ class FakeBroker:
         self.cut()
         await self._server.wait_closed()
         await asyncio.sleep(0.01)
+
+    def stop_listening(self) -> None:
+        """Takes no further connection; as an answer it ends the one that asked."""
+        self._server.close()
 
     def cut(self) -> None:
         for writer in self._writers:
