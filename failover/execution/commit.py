@@ -19,13 +19,14 @@ from failover.execution.commits import to_commit
 from failover.execution.recheck import Writes, decide, left, waits
 from failover.execution.record import build
 from failover.execution.rehearsal import look_at_place
+from failover.execution.summary import finished
 from failover.kafka.port import Cluster, CommitResults
 from failover.model.execution import Execution, Outcome
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup
 from failover.planning.drift import EarlierWrite, TargetNow, active_text, done, synced
-from failover.state.journal import Answer, Event, Finished, Intent, Left, Notebook, ReadBack, Started, Warned
+from failover.state.journal import Answer, Event, Intent, Left, Notebook, ReadBack, Started, Warned
 
 BATCH = 500
 """Groups re-checked, journalled and committed together: the re-check is then about a second old."""
@@ -101,7 +102,7 @@ class Executor:
             if build(self.plan, self.events).outcome is not Outcome.UNKNOWN:
                 raise
         finally:
-            self._note(Finished(self.clock(), build(self.plan, self.events).outcome, self.stop()))
+            self._note(finished(build(self.plan, self.events), self.clock(), self.stop()))
             self.journal.sync()
         return build(self.plan, self.events)
 

@@ -30,7 +30,7 @@ from failover.state.journal import (
 )
 
 NOT_REACHED = "not-reached"
-_ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
+ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
 """Kafka: what a coordinator answers to a commit, an OffsetDelete and a DeleteGroups of a group with members."""
 _OF_THE_GROUP = frozenset(
     {"group-active", "group-state-unknown", "group-type-unsupported", "not-authorized", "target-unavailable"}
@@ -246,7 +246,7 @@ def _text(offset: int | None) -> str:
 def _refusal(answer: Answer | None, fault: str | None) -> tuple[Status, str | None]:
     """Tells a group that became active (nothing was written, nothing is wrong) from other refusals."""
     text = fault or (answer.fault if answer is not None else None) or ""
-    return (Status.REFUSED if text.startswith(_ACTIVE) else Status.FAILED), text
+    return (Status.REFUSED if text.startswith(ACTIVE) else Status.FAILED), text
 
 
 def _outcome(aims: Sequence[AimedGroup], groups: tuple[ExecutedGroup, ...]) -> Outcome:
@@ -278,4 +278,5 @@ def exit_code(execution: Execution) -> int:
         return 0
     if execution.outcome is Outcome.PARTIAL:
         return 4
-    return 5 if execution.groups and all(group.stale for group in execution.groups) else 3
+    stale = bool(execution.groups) and all(group.stale for group in execution.groups)
+    return 5 if stale and not execution.undoes else 3

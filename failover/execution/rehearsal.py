@@ -51,15 +51,28 @@ def rehearse(
         plan_id=plan.id,
         at=at,
         target_alias=plan.target.alias,
-        groups=tuple(_rehearsed(event) for event in decided),
+        groups=tuple(rehearsed(event) for event in decided),
         exit_code=_exit_code(groups, decided),
     )
 
 
-def _rehearsed(event: Intent | Left) -> RehearsedGroup:
+def rehearsed(event: Intent | Left) -> RehearsedGroup:
+    """Tells what an intent would do, or why nothing is."""
     if isinstance(event, Left):
         return RehearsedGroup(event.group, event.state, event.members, 0, 0, (), event.reason, event.message)
-    return RehearsedGroup(event.group, event.state, (), len(event.partitions), len(event.unchanged), event.refused)
+    return RehearsedGroup(
+        event.group,
+        event.state,
+        (),
+        len(event.partitions),
+        len(event.unchanged),
+        event.refused,
+        changes=tuple(
+            (p.topic, p.partition, p.before.offset if p.before else None, p.planned.offset if p.planned else None)
+            for p in event.partitions
+        ),
+        removes=event.removes,
+    )
 
 
 def _exit_code(groups: Sequence[PlannedGroup], decided: Sequence[Intent | Left]) -> int:

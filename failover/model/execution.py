@@ -165,11 +165,12 @@ class Execution(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.exe
 
 
 class RehearsedGroup(msgspec.Struct, frozen=True):
-    """Is what executing would do with one group now.
+    """Is what executing, or rolling back, would do with one group now.
 
     ``commits``: partitions that would be written; ``unchanged``: that stand there already;
     ``refused``: (topic, partition, code, text) for which the plan no longer holds; ``reason`` and
-    ``message``: why nothing at all would be written, "" otherwise.
+    ``message``: why nothing at all would be written, "" otherwise. ``changes``: (topic, partition,
+    offset now, offset after), None where nothing is committed. ``removes``: the group is deleted.
     """
 
     group: str
@@ -180,13 +181,47 @@ class RehearsedGroup(msgspec.Struct, frozen=True):
     refused: tuple[tuple[str, int, str, str], ...] = ()
     reason: str = ""
     message: str = ""
+    changes: tuple[tuple[str, int, int | None, int | None], ...] = ()
+    removes: bool = False
 
 
 class Rehearsal(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.rehearsal"):
-    """Is the dry run of an execution: decided by what is true now, nothing written."""
+    """Is the dry run of an execution, or of rolling one back (``undoes``): nothing written."""
 
     plan_id: str
     at: datetime
     target_alias: str
     groups: tuple[RehearsedGroup, ...]
     exit_code: int
+    undoes: str = ""
+
+
+class RunSummary(msgspec.Struct, frozen=True):
+    """Is one line of the history. ``what``: execution, rollback or eviction; ``of``: the plan's, run's or group's name.
+
+    ``committed``: partitions that stand where they were put; ``open``: refused, failed, unknown or not
+    reached. ``elsewhere``: the machine whose journal it is, "" for this one's.
+    """
+
+    id: str
+    what: str
+    of: str
+    started: datetime
+    finished: datetime | None
+    outcome: Outcome
+    operator: str
+    reason: str
+    source_alias: str
+    target_alias: str
+    groups: int
+    committed: int
+    open: int
+    elsewhere: str = ""
+
+
+class History(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.history"):
+    """Is what is on record, newest first. ``unreadable``: one line for each execution that cannot be read."""
+
+    runs: tuple[RunSummary, ...]
+    unreadable: tuple[str, ...] = ()
+    note: str = ""

@@ -2,42 +2,46 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Sequence
 from datetime import datetime
 
-from failover.model.execution import Execution, Status
-from failover.report.table import table
+from failover.model.execution import History, RunSummary
+from failover.report.inert import inert_line
+from failover.report.table import labelled, table
 from failover.report.values import age, count, moment
 
 
-def history_text(executions: Sequence[Execution], now: datetime, *, width: int = 100) -> str:
-    """Lists executions, a line each; the last line says how to see one in full."""
-    if not executions:
-        return "No execution is on record here.\n"
-    ordered = sorted(executions, key=lambda execution: execution.started, reverse=True)
-    headers = ("RUN", "STARTED", "FLOW", "OUTCOME", "GROUPS", "OFFSETS", "OPERATOR", "REASON")
-    cells = []
-    for execution in ordered:
-        totals = Counter(p.status for group in execution.groups for p in group.partitions)
-        cells.append(
-            (
-                execution.id,
-                moment(execution.started)[:16],
-                f"{execution.source_alias}->{execution.target_alias}",
-                str(execution.outcome),
-                count(len(execution.groups)),
-                count(totals[Status.COMMITTED]),
-                execution.operator,
-                "; ".join(filter(None, (f"undoes {execution.undoes}" if execution.undoes else "", execution.reason))),
-            )
-        )
-    screen = table(
-        headers,
-        cells,
-        width=width,
-        numbers=frozenset({"GROUPS", "OFFSETS"}),
-        keep=frozenset({"RUN", "STARTED", "FLOW"}),
+def history_text(history: History, now: datetime, *, width: int = 100) -> str:
+    """Lists what is on record, a line each; the last line says how to see one in full."""
+    blocks = []
+    if history.runs:
+        headers = ("RUN", "STARTED", "WHAT", "OUTCOME", "GROUPS", "IN PLACE", "OPEN", "OPERATOR", "REASON")
+        numbers = frozenset({"GROUPS", "IN PLACE", "OPEN"})
+        flows = len({(run.source_alias, run.target_alias) for run in history.runs}) > 1
+        blocks.append(table(headers, [_cells(run, flows) for run in history.runs], width=width, numbers=numbers))
+    lost = [line for text in history.unreadable for line in labelled("unreadable:", text, width=width, indent=12)]
+    blocks += ["\n".join(lost)] if lost else []
+    blocks += [history.note] if history.note else []
+    if history.runs:
+        latest = age(history.runs[0].started, now)
+        blocks.append(f"Times are UTC; the newest began {latest}. One in full: failover show {inert_line(history.runs[0].id)}")
+    return "\n\n".join(blocks or ["No execution is on record here."]) + "\n"
+
+
+def _cells(run: RunSummary, flows: bool) -> tuple[str, ...]:
+    words = {"execution": "plan", "rollback": "undoes"}
+    what = f"{words.get(run.what, 'evicts')} {run.of}"
+    if flows:
+        what += f", {run.source_alias} -> {run.target_alias}"
+    if run.elsewhere:
+        what += f" (on {run.elsewhere})"
+    return (
+        run.id,
+        moment(run.started)[:16],
+        what,
+        str(run.outcome) if run.finished else f"{run.outcome}, not closed",
+        count(run.groups),
+        count(run.committed),
+        count(run.open),
+        run.operator,
+        run.reason,
     )
-    newest = age(ordered[0].started, now)
-    return f"{screen}\n\nTimes are UTC; the newest was {newest}. One in full: failover show {ordered[0].id}\n"

@@ -138,12 +138,16 @@ class Warned(msgspec.Struct, frozen=True, tag_field="event", tag="warned"):
 class Finished(msgspec.Struct, frozen=True, tag_field="event", tag="finished"):
     """Closes the journal of this run of the command; a resumed execution goes on after it.
 
-    ``stopped``: what ended it early, for people.
+    ``stopped``: what ended it early, for people. ``groups``, ``committed`` and ``open`` (partitions): sums
+    for the history, so that it need not derive every record anew.
     """
 
     at: datetime
     outcome: str
     stopped: str = ""
+    groups: int = 0
+    committed: int = 0
+    open: int = 0
 
 
 Event = Started | Left | Intent | Answer | ReadBack | Seen | Warned | Finished

@@ -66,3 +66,15 @@ def first_line(folder: Path) -> bytes:
     with (folder / JOURNAL).open("rb") as file:
         line = file.readline()
     return line if line.endswith(b"\n") else b""
+
+
+def last_line(folder: Path) -> bytes:
+    """Reads the last line of a folder's journal, empty when it is cut or longer than a closing event can be."""
+    with (folder / JOURNAL).open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 4096))
+        tail = file.read()
+    if not tail.endswith(b"\n"):
+        return b""
+    start = tail.rfind(b"\n", 0, len(tail) - 1)
+    return tail[start + 1 :] if start >= 0 or size <= 4096 else b""

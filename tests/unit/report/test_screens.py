@@ -14,12 +14,14 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from failover.execution.summary import summarize
 from failover.model.cluster import ClusterState
 from failover.model.execution import (
     CommitRecord,
     ExecutedGroup,
     ExecutedPartition,
     Execution,
+    History,
     Outcome,
     Rehearsal,
     RehearsedGroup,
@@ -247,7 +249,8 @@ def test_history():
     plan = plans.all_ready()
     older = execution(plan, Outcome.DONE, id="r-1", started=TAKEN - timedelta(days=3))
     newer = execution(plans.source_down(), undoes="r-1", reason="drill =1\x1b[0m")
-    text = history_text([older, newer], TAKEN + timedelta(minutes=5))
+    history = History((summarize(newer), summarize(older)), ("e-9: line 3 is damaged",))
+    text = history_text(history, TAKEN + timedelta(minutes=5))
     fits(text)
     check("history.txt", text)
-    assert history_text([], TAKEN) == "No execution is on record here.\n"
+    assert history_text(History(()), TAKEN) == "No execution is on record here.\n"

@@ -1,0 +1,100 @@
+"""One line of history for each execution."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime
+from pathlib import Path
+
+import msgspec
+
+from failover.errors import FailoverError
+from failover.execution.record import NOT_REACHED
+from failover.execution.runs import load_run
+from failover.model.execution import Execution, Outcome, RunSummary, Status
+from failover.state.journal import Event, Finished, Started, decode_events
+from failover.state.runs import EVICTION, first_line, last_line
+
+_COMMITTED = (Status.COMMITTED, Status.UNCHANGED)
+
+
+def finished(execution: Execution, at: datetime, stopped: str = "") -> Finished:
+    """Makes the closing event of a journal."""
+    groups, committed, still_open = _counts(execution)
+    return Finished(at, execution.outcome, stopped, groups, committed, still_open)
+
+
+def summarize(execution: Execution, *, elsewhere: str = "") -> RunSummary:
+    """Sums an execution up."""
+    groups, committed, still_open = _counts(execution)
+    return RunSummary(
+        id=execution.id,
+        what="rollback" if execution.undoes else "execution",
+        of=execution.undoes or execution.plan_id,
+        started=execution.started,
+        finished=execution.finished,
+        outcome=execution.outcome,
+        operator=execution.operator,
+        reason=execution.reason,
+        source_alias=execution.source_alias,
+        target_alias=execution.target_alias,
+        groups=groups,
+        committed=committed,
+        open=still_open,
+        elsewhere=elsewhere,
+    )
+
+
+def summaries(folders: Iterable[Path]) -> tuple[list[RunSummary], list[str]]:
+    """Sums up executions from their folders, newest first, and gives a line for each that is unreadable."""
+    found: list[RunSummary] = []
+    unreadable: list[str] = []
+    for folder in folders:
+        try:
+            if first_line(folder):
+                found.append(_of_ends(folder) or summarize(load_run(folder)))
+        except (FailoverError, OSError, ValueError) as error:
+            unreadable.append(f"{folder.name}: {error}")
+    return sorted(found, key=lambda run: run.started, reverse=True), unreadable
+
+
+def _of_ends(folder: Path) -> RunSummary | None:
+    """Sums up from the first and the last event alone, where the journal is closed."""
+    try:
+        ends: list[Event] = decode_events(first_line(folder) + last_line(folder))
+    except msgspec.DecodeError:
+        return None
+    started, closed = ends[0], ends[-1]
+    if not isinstance(started, Started) or not isinstance(closed, Finished):
+        return None
+    return of_events(started, closed)
+
+
+def of_events(started: Started, closed: Finished | None, *, elsewhere: str = "") -> RunSummary:
+    """Sums up from the opening and the closing event; without the latter the outcome is not known."""
+    what = "rollback" if started.undoes else "eviction" if started.execution_id.startswith(EVICTION) else "execution"
+    return RunSummary(
+        id=started.execution_id,
+        what=what,
+        of=started.undoes or started.plan_id or ", ".join(started.selected),
+        started=started.at,
+        finished=closed.at if closed else None,
+        outcome=Outcome(closed.outcome) if closed else Outcome.UNKNOWN,
+        operator=started.operator,
+        reason=started.reason,
+        source_alias=started.source_alias,
+        target_alias=started.target_alias,
+        groups=closed.groups if closed else len(started.selected),
+        committed=closed.committed if closed else 0,
+        open=closed.open if closed else 0,
+        elsewhere=elsewhere,
+    )
+
+
+def _counts(execution: Execution) -> tuple[int, int, int]:
+    partitions = [p for group in execution.groups for p in group.partitions]
+    committed = sum(p.status in _COMMITTED for p in partitions)
+    still_open = sum(
+        p.status in (Status.REFUSED, Status.FAILED, Status.UNKNOWN) or p.reason == NOT_REACHED for p in partitions
+    )
+    return len(execution.groups), committed, still_open
