@@ -28,7 +28,10 @@ class JsonLines(logging.Formatter):
 class TextLines(logging.Formatter):
     """Formats a record as time, level and message, control characters made visible."""
 
-    converter = time.gmtime
+    @staticmethod
+    def converter(seconds: float | None) -> time.struct_time:
+        """Gives the time in UTC."""
+        return time.gmtime(seconds)
 
     def format(self, record: logging.LogRecord) -> str:
         """Gives the line."""

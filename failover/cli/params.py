@@ -11,7 +11,7 @@ _UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
 _PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)")
 
 
-class Duration(click.ParamType):
+class Duration(click.ParamType[float]):
     """Is a length of time: ``90``, ``90s``, ``5m``, ``2h``, ``1h30m``; converted to seconds."""
 
     name = "duration"

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -103,16 +103,17 @@ class _Traffic(threading.Thread):
                 producer.produce(place.topic, value, partition=place.partition, on_delivery=self._delivered)
                 number += 1
             producer.poll(0)
+            message: Any
             for message in consumer.consume(500, _PAUSE):
                 if message.error() is None:
-                    read[TopicPartition(message.topic(), message.partition())] = message.offset() + 1
+                    read[_place(message)] = message.offset() + 1
             if read and time.monotonic() - committed_at > 0.5:
                 self._commit(consumer, read)
                 committed_at = time.monotonic()
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
-            self.written.setdefault(TopicPartition(message.topic(), message.partition()), []).append(message.value())
+            self.written.setdefault(_place(message), []).append(message.value())
 
     def _commit(self, consumer: Any, read: Mapping[TopicPartition, int]) -> None:
         from confluent_kafka import TopicPartition as Place
@@ -172,8 +173,9 @@ class Demo:
             source[tp] += values
         committed[LIVE_GROUP] = traffic.committed
         self._step("4. What would a failover do? Nothing is written yet")
-        self._run(lab, "plan", "--source-down")
-        plan = json.loads(self._run(lab, "plan", "--source-down", "--format", "json", quiet=True))
+        copy = self.folder / "plan.json"
+        self._run(lab, "plan", "--source-down", hidden=("-o", str(copy)))
+        plan = json.loads(copy.read_bytes())
         self._step("5. Do it")
         self._run(lab, "execute", "--yes", "--settle", "2s")
         self._step("6. The consumers start on the standby")
@@ -212,18 +214,15 @@ class Demo:
         wait_until(mirrored, seconds=90, what="the backlog is mirrored", every=0.3)
         wait_until(checkpointed, seconds=60, what="every group has a checkpoint", every=0.3)
 
-    def _run(self, lab: Lab, *arguments: str, quiet: bool = False) -> str:
-        """Runs a command as an operator would; shows it and its output unless ``quiet``."""
-        command = [sys.executable, "-m", "failover", *arguments]
-        hidden = ["--config", str(lab.config), "--state-dir", str(self.state)]
-        if not quiet:
-            self.say(f"$ failover {shlex.join(arguments)}")
-        done = subprocess.run([*command, *hidden], capture_output=True, text=True, check=False)
-        if not quiet:
-            self.say(done.stdout.rstrip())
+    def _run(self, lab: Lab, *arguments: str, hidden: Sequence[str] = ()) -> None:
+        """Runs a command as an operator would and shows it with its output; ``hidden`` options are not shown."""
+        self.say(f"$ failover {shlex.join(arguments)}")
+        where = ["--config", str(lab.config), "--state-dir", str(self.state)]
+        command = [sys.executable, "-m", "failover", *arguments, *where, *hidden]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        self.say(done.stdout.rstrip())
         if done.returncode not in (0, 4):
             raise LabError(f"failover {arguments[0]} ended with {done.returncode}: {done.stderr.strip()}")
-        return done.stdout
 
     def _resume(
         self,
@@ -261,19 +260,18 @@ class Demo:
     def _consume(self, standby: Side, group: str) -> list[bytes]:
         """Reads as the group from where it stands to the end of every topic; gives the values in order."""
         topics = [f"primary.{topic}" for topic in TOPICS]
-        ends = {(topic, n): end for topic in topics for n, (_, end) in standby.ends(topic).items()}
-        reached: dict[tuple[str, int], int] = {
-            (tp.topic, tp.partition): offset for tp, offset in standby.committed(group).items()
-        }
+        ends = {TopicPartition(topic, n): end for topic in topics for n, (_, end) in standby.ends(topic).items()}
+        reached = standby.committed(group)
         values: list[bytes] = []
         deadline = time.monotonic() + 60
         with standby.member(group, topics, auto_offset_reset="latest") as consumer:
             while any(reached.get(place, end) < end for place, end in ends.items()):
                 if time.monotonic() > deadline:
                     raise LabError(f"group {group} did not reach the end of its topics on the standby within 60 s")
+                message: Any
                 for message in consumer.consume(5000, 0.05):
                     if message.error() is None:
-                        reached[message.topic(), message.partition()] = message.offset() + 1
+                        reached[_place(message)] = message.offset() + 1
                         values.append(message.value())
         return values
 
@@ -285,6 +283,10 @@ class Demo:
         self._running, self._step_began = title, now
         if title:
             self.say(f"\n{title}")
+
+
+def _place(message: Any) -> TopicPartition:
+    return TopicPartition(message.topic(), message.partition())
 
 
 def _values(records: Iterable[Any]) -> Iterable[bytes]:
