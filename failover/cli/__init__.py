@@ -14,6 +14,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "config": ("failover.cli.config", "What the configuration says and where each value comes from."),
     "plan": ("failover.cli.plan", "Dry run: what execute would commit, and what it costs."),
     "execute": ("failover.cli.execute", "Commit a plan's offsets to the target."),
+    "verify": ("failover.cli.verify", "Does the target hold what was written, and who came back."),
+    "rollback": ("failover.cli.rollback", "Put back the offsets from before an execution."),
     "history": ("failover.cli.history", "Past executions on record."),
     "show": ("failover.cli.show", "One execution or plan in full."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),

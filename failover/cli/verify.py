@@ -1,0 +1,102 @@
+"""`failover verify RUN`: looks at the target again, and watches consumers come back."""
+
+from __future__ import annotations
+
+import time
+from datetime import datetime
+from typing import TYPE_CHECKING
+
+import click
+
+from failover.cli.frame import Command, Settings, format_option, pass_settings
+from failover.cli.params import DURATION
+from failover.cli.past import target_of
+from failover.cli.progress import ProgressBar
+from failover.cli.stop import Stop
+from failover.cli.wiring import state_folder, utc_now
+from failover.errors import Interrupted, StateError
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from failover.kafka.port import Cluster
+    from failover.model.execution import Execution
+
+
+@click.command(cls=Command)
+@click.argument("reference", metavar="RUN")
+@click.option(
+    "--for", "watch", type=DURATION, default=0.0, metavar="D", help="Watch that long which groups come back and get on."
+)
+@format_option("table", "json", "yaml")
+@pass_settings
+def command(settings: Settings, /, *, reference: str, watch: float) -> int:
+    """Reads the target again: does it still hold what an execution wrote, and who consumes.
+
+    RUN is an id or the path of a run's JSON. At or beyond the written value, with members since, is
+    success. With --for it ends early once every group is back.
+    """
+    from failover.execution.runs import load_run
+    from failover.execution.verify import verified_groups
+    from failover.planning.drift import check_cluster
+    from failover.report.verify_text import verify_text
+    from failover.state.runs import find_run
+
+    path = find_run(state_folder(settings), reference)
+    execution = load_run(path)
+    if not verified_groups(execution):
+        settings.say(f"{execution.id} wrote nothing: there is nothing to verify")
+        return 0
+    cluster = target_of(settings, execution)
+    try:
+        found = cluster.facts().cluster_id
+        check_cluster(execution.target_alias, execution.target_cluster_id, found, f"execution {execution.id}")
+        execution, stopped = _verify(settings, cluster, path, execution, watch)
+    finally:
+        cluster.close()
+    verified = execution.verified
+    if verified is None:
+        raise AssertionError("a verified execution says so")
+    settings.emit_value(execution, {"table": lambda: verify_text(execution, verified, verbosity=settings.verbosity)})
+    if stopped and verified.exit_code == 4:
+        raise Interrupted("stopped watching; the table is as of now", signal_number=stopped)
+    return verified.exit_code
+
+
+def _verify(
+    settings: Settings, cluster: Cluster, path: Path, execution: Execution, watch: float
+) -> tuple[Execution, int]:
+    """Watches, and keeps in the journal which groups had members: later looks rely on it."""
+    from failover.execution.verify import Verifier
+    from failover.state.journal import Journal, Seen, read_journal
+    from failover.state.runs import JOURNAL
+
+    seen: set[str] = set()
+    journal: Journal | None = None
+    if path.is_dir():
+        seen = {event.group for event in read_journal(path / JOURNAL) if isinstance(event, Seen)}
+        try:
+            journal = Journal(path / JOURNAL)
+        except StateError as error:
+            settings.say(f"what is seen now is not kept: {error.message}")
+
+    def notice(group: str, members: int, at: datetime) -> None:
+        if journal is not None:
+            journal.append(Seen(at, group, members))
+
+    try:
+        with ProgressBar(settings) as progress, Stop(settings) as stop:
+            verifier = Verifier(
+                execution,
+                cluster,
+                clock=utc_now,
+                sleep=time.sleep,
+                progress=progress,
+                stop=stop,
+                seen=seen,
+                noticed=notice,
+            )
+            return verifier.run(watch), stop.number
+    finally:
+        if journal is not None:
+            journal.close()
