@@ -109,7 +109,7 @@ def _place_missing(view: PartitionView, code: str, options: PlanOptions) -> Plac
     assert view.target_range is not None
     start, end = view.target_range
     policy = options.missing
-    if policy == "fail":
+    if policy == "fail" or code in REFUSE_CODES:
         return Placed(Action.REFUSE, code, None, Proof.NONE)
     if policy == "leave" or left_alone(view).offset is not None:
         return Placed(Action.SKIP, code, None, Proof.NONE)

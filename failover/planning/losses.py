@@ -9,7 +9,10 @@ from failover.model.cluster import LogRange
 from failover.model.names import TopicPartition
 from failover.model.plan import Finding, Severity, Unreplicated
 from failover.model.snapshot import Snapshot
-from failover.model.translation import Precision
+from failover.model.translation import Precision, Proof
+
+_PLACES = frozenset({Proof.SYNC_MATCH, Proof.EQUAL_DELTA, Proof.CONTENT, Proof.TRACKED})
+"""Proofs that name one record's place on both sides; a log's start or end does not."""
 
 Bound = Literal["exact", "at-least", "at-most"]
 
@@ -24,7 +27,7 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
     at u + (end - d) or beyond, and the source's end less that is what is missing, counted in
     offsets. That is ``at-most``: offsets the source never filled (compaction, transaction markers)
     count too; 0 is ``exact``. It is too low only where the target itself holds markers (MM2 with
-    exactly-once). A checkpoint's d may lie below the true place, so from checkpoints alone the
+    exactly-once) or records that a restarted MM2 copied twice since its newest sync. A checkpoint's d may lie below the true place, so from checkpoints alone the
     number is ``at-least``. With the source silent its ends are those last known, and more may have
     come since: always ``at-least``. Without any pair nobody can tell, except where the target
     holds nothing: then all that the source holds is missing.
@@ -74,8 +77,8 @@ def _missing(
         start = source_log.start if source_log is not None else 0
         return (end - start, "at-most") if end > start else (0, "exact")
     pair = exact or loose
-    if pair is None:
-        return None
+    if pair is None or pair[1] > target_log.end:
+        return None  # nothing known, or known of a longer log than there is: it was cut or made anew
     upstream, downstream = pair
     missing = end - upstream - (target_log.end - downstream)
     if missing <= 0:
@@ -91,7 +94,7 @@ def _pairs(
     loose: dict[TopicPartition, tuple[int, int]] = {}
     for translations in snapshot.translations.values():
         for tp, found in translations.items():
-            if found.precision is Precision.EXACT and found.offset is not None:
+            if found.offset is not None and found.precision is Precision.EXACT and found.proof in _PLACES:
                 newest = exact.get(tp)
                 if newest is None or found.upstream > newest[0]:
                     exact[tp] = (found.upstream, found.offset)

@@ -48,7 +48,8 @@ def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
     * The source answers and holds no commit: ``source-never-committed``; with a checkpoint from
       earlier, ``source-offset-expired`` (Kafka: ``offsets.retention.minutes``, or somebody deleted
       it). The old checkpoint is not used: the source's own consumers would not start there either.
-    * A translation counts unless it belongs to a position beyond the group's commit.
+    * A translation counts unless it belongs to a position beyond the group's commit. One that found
+      the target's topic made anew forbids everything older, checkpoints too.
     * MM2's checkpoint counts unless its upstream lies beyond the group's commit: the group was
       rewound on the source since, and the checkpoint would skip (MM2: a checkpoint's downstream
       never lies beyond the translation of its upstream).
@@ -63,6 +64,8 @@ def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
     found = view.translation
     if found is not None and found.offset is not None and (limit is None or found.upstream <= limit):
         return found, ""
+    if found is not None and found.failure == "target-recreated":
+        return None, found.failure
     if checkpoint is not None and (limit is None or checkpoint.upstream <= limit):
         return _known(checkpoint.upstream, checkpoint.downstream, Precision.CONSERVATIVE, Proof.CHECKPOINT, ()), ""
     if commit is not None and view.target_range is not None:

@@ -23,7 +23,9 @@ def history_text(history: History, now: datetime, *, width: int = 100) -> str:
     blocks += [history.note] if history.note else []
     if history.runs:
         latest = age(history.runs[0].started, now)
-        blocks.append(f"Times are UTC; the newest began {latest}. One in full: failover show {inert_line(history.runs[0].id)}")
+        blocks.append(
+            f"Times are UTC; the newest began {latest}. One in full: failover show {inert_line(history.runs[0].id)}"
+        )
     return "\n\n".join(blocks or ["No execution is on record here."]) + "\n"
 
 

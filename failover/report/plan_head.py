@@ -58,8 +58,11 @@ def _source(plan: Plan) -> str:
     if source_answers(plan):
         active = sum(bool(group.source_members) for group in plan.groups)
         return text + (f"; {things(active, 'group')} still consume there" if active else "")
-    if source.silent_since is not None:
-        text += f", no answer for {duration((plan.created - source.silent_since).total_seconds())}"
+    silent = (plan.created - source.silent_since).total_seconds() if source.silent_since is not None else 0.0
+    if silent >= 1:
+        text += f", no answer for {duration(silent)}"
+    elif source.state == "down" and source.detail:
+        text += f": {inert_line(source.detail)}"
     known = last_known(plan)
     if known is None:
         return text + ". Nothing is known of its state"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Sequence
 
 from failover.report.inert import inert_line
@@ -66,12 +67,16 @@ def _fit(widths: list[int], least: list[int], width: int, keep: frozenset[int]) 
 
 
 def screen_width(text: str) -> int:
-    """Counts the columns a text takes on a screen."""
+    """Counts the columns a text takes on a screen: two for wide characters, none for combining marks."""
     if text.isascii():
         return len(text)
-    from wcwidth import wcswidth
+    return sum(_columns(char) for char in text)
 
-    return max(0, wcswidth(text))
+
+def _columns(char: str) -> int:
+    if unicodedata.combining(char) or unicodedata.category(char) in ("Mn", "Me"):
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1
 
 
 def shorten(text: str, width: int) -> str:

@@ -181,6 +181,18 @@ def test_failure_of_the_translation_is_the_reason():
     assert (found.action, found.reason, found.precision) == ("skip", "older-than-first-sync", "none")
 
 
+def test_translation_that_finds_the_topic_made_anew_refuses():
+    failed = Translation(500, None, Precision.NONE, Proof.NONE, failure="target-recreated")
+    given: dict[str, Any] = {
+        "source_commits": {0: 500},
+        "translations": {0: failed},
+        "checkpoints": {0: checkpoint(400, 300)},
+    }
+    for missing in ("leave", "earliest"):
+        found = only(world(**given), PlanOptions(missing=missing))
+        assert (found.action, found.reason, found.offset) == ("refuse", "target-recreated", None)
+
+
 def test_translation_of_a_later_position_than_the_commit_is_not_used():
     found = only(world(source_commits={0: 400}, translations={0: exact(500, 490)}))
     assert (found.action, found.reason) == ("skip", "no-checkpoint")

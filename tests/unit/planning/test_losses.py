@@ -38,6 +38,10 @@ def test_source_up(given, expected):
     assert rows(world(**given)) == expected
 
 
+def test_a_pair_beyond_the_log_tells_nothing():
+    assert rows(world(newest_syncs={T0: (900, 890)}, target_log=(0, 500), source_log=(0, 1010))) is None
+
+
 def test_without_any_pair_nobody_can_tell():
     made = plan(world(target_log=(0, 7)))
     assert made.unreplicated is None

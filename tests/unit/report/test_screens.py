@@ -141,6 +141,13 @@ def test_states_of_the_source(state, said):
     assert line.startswith(f"SOURCE   {said}")
 
 
+def test_silence_is_told_even_where_nobody_measured_it():
+    plan = plans.source_down()
+    source = msgspec.structs.replace(plan.source, silent_since=plan.created, detail="cluster primary gave no answer")
+    line = plan_text(msgspec.structs.replace(plan, source=source)).splitlines()[1]
+    assert line.startswith("SOURCE   DOWN: cluster primary gave no answer. Last known state 03:11:49 UTC")
+
+
 def test_json_of_a_plan_is_the_plan():
     plan = plans.source_down()
     assert decode_plan(to_json(plan).encode()) == plan
