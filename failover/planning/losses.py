@@ -25,12 +25,13 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
     A pair (u, d) of a source offset and its place on the target tells how far the mirror is: each
     of the target's records from d to its end is a source record from u on, so the mirror stands
     at u + (end - d) or beyond, and the source's end less that is what is missing, counted in
-    offsets. That is ``at-most``: offsets the source never filled (compaction, transaction markers)
-    count too; 0 is ``exact``. It is too low only where the target itself holds markers (MM2 with
-    exactly-once) or records that a restarted MM2 copied twice since its newest sync. A checkpoint's d may lie below the true place, so from checkpoints alone the
-    number is ``at-least``. With the source silent its ends are those last known, and more may have
-    come since: always ``at-least``. Without any pair nobody can tell, except where the target
-    holds nothing: then all that the source holds is missing.
+    offsets. That is ``at-most``: offsets the source never filled (compaction, transaction
+    markers) count too; 0 is ``exact``. It is too low only where the target itself holds markers
+    (MM2 with exactly-once) or records that a restarted MM2 copied twice since its newest sync. A
+    checkpoint's d may lie below the true place, so from checkpoints alone the number is
+    ``at-least``. With the source silent its ends are those last known, and more may have come
+    since: always ``at-least``. Without any pair nobody can tell, except where the target holds
+    nothing: then all that the source holds is missing.
     """
     source, target = snapshot.source, snapshot.target
     live = source.status.answers and bool(source.logs)
