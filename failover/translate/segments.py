@@ -23,19 +23,20 @@ from operator import le, lt, sub
 from typing import NamedTuple
 
 
-class Break(NamedTuple):
-    """Is a span in which a killed run's tail or a recopied head may lie.
+class Breaks(NamedTuple):
+    """Are the spans in which a killed run's tail or a recopied head may lie: columns, in downstream order.
 
-    ``after``: index of the sync before it. ``extra``: the most records in it that are copies beyond the
-    first ones (hence also the most its tail can reach beyond the span). ``upto``: the upstream
-    offset that a recopied head in it must have reached. ``front``: place in the frontier columns
-    beyond which its tail may have reached.
+    ``after``: index of the sync before it. ``extra``: the most records in it that are copies
+    beyond the first ones (hence also the most its tail can reach beyond the span). ``upto``: the
+    upstream offset that a recopied head in it must have reached. ``front``: place in the frontier
+    columns beyond which its tail may have reached. ``largest``: the largest ``extra``.
     """
 
-    after: int
-    extra: int
-    upto: int
-    front: int
+    after: array[int]
+    extra: array[int]
+    upto: array[int]
+    front: array[int]
+    largest: int
 
 
 class Syncs:
@@ -48,7 +49,7 @@ class Syncs:
     second time unchanged (a retried produce of the syncs producer) and say nothing new.
     """
 
-    __slots__ = ("_breaks", "_front_data", "_front_ups", "downs", "replayed", "starts", "ups", "voided")
+    __slots__ = ("_breaks", "_front_data", "_front_ups", "_usable", "downs", "replayed", "starts", "ups", "voided")
 
     def __init__(
         self, ups: array[int], downs: array[int], starts: array[int], *, voided: int = 0, replayed: int = 0
@@ -58,7 +59,8 @@ class Syncs:
         self.starts = starts
         self.voided = voided
         self.replayed = replayed
-        self._breaks: tuple[Break, ...] | None = None
+        self._breaks: Breaks | None = None
+        self._usable: int | None = None
         self._front_ups: array[int] = array("q")
         self._front_data: array[int] = array("q")
 
@@ -117,34 +119,36 @@ class Syncs:
         return -1
 
     @property
-    def breaks(self) -> tuple[Break, ...]:
-        """The breaks, in downstream order; worked out at the first use."""
+    def breaks(self) -> Breaks:
+        """The breaks; worked out at the first use."""
         if self._breaks is None:
             self._breaks = self._find_breaks()
         return self._breaks
 
-    def _find_breaks(self) -> tuple[Break, ...]:
+    def _find_breaks(self) -> Breaks:
         ups, downs = self.ups, self.downs
+        found = Breaks(array("q"), array("q"), array("q"), array("q"), 0)
         deltas = array("q", map(sub, downs, ups))
         if len(self.starts) == 1 and not any(map(lt, deltas, islice(deltas, 1, None))):
             self._front_ups, self._front_data = ups, downs
-            return ()
-        found = []
+            return found
         front_ups, front_data = array("q", ups[:1]), array("q", [0])
         front, data = ups[0], 0
         for index, ((up, next_up), (down, next_down)) in enumerate(zip(pairwise(ups), pairwise(downs), strict=True)):
             step, rise = next_down - down, next_up - up
-            if rise <= 0:
-                found.append(Break(index, step - 1, next_up, len(front_ups) - 1))
+            before = len(front_ups) - 1
             if next_up > front:
                 data += next_up - front if step > rise else max(1, step - (front - up))
                 front = next_up
                 front_ups.append(front)
                 front_data.append(data)
-            if 0 < rise < step:
-                found.append(Break(index, step - rise, next_up, len(front_ups) - 1))
+            if step > rise:
+                found.after.append(index)
+                found.extra.append(step - max(rise, 1))
+                found.upto.append(next_up)
+                found.front.append(before if rise <= 0 else len(front_ups) - 1)
         self._front_ups, self._front_data = front_ups, front_data
-        return tuple(found)
+        return found._replace(largest=max(found.extra, default=0))
 
     def data_between(self, low: int, high: int) -> int:
         """Returns how many data records with an upstream offset in [low, high) were mirrored, at least.
@@ -164,22 +168,26 @@ class Syncs:
         records beyond lie on the target only before the break. A break is passed when at least as
         many records were mirrored beyond the frontier at the break as its unseen tail can hold.
         """
-        usable = len(self.ups) - 1
+        if self._usable is None:
+            self._usable = self._find_usable()
+        return self._usable
+
+    def _find_usable(self) -> int:
         breaks = self.breaks
-        if not breaks:
-            return usable
-        largest = max(each.extra for each in breaks)
+        usable = len(self.ups) - 1
         total = self._front_data[-1]
         reached, history = -1, len(self.starts) - 1
-        for each in reversed(breaks):
-            while history >= 0 and self.starts[history] > each.after:
+        for after, extra, place in zip(
+            reversed(breaks.after), reversed(breaks.extra), reversed(breaks.front), strict=True
+        ):
+            while history >= 0 and self.starts[history] > after:
                 reached = max(reached, self.ups[self.bounds_of(history)[1] - 1])
                 history -= 1
-            front = self._front_ups[each.front]
-            passed = total - self._front_data[each.front]
-            if passed < each.extra or (self.ups[each.after] == front and passed == 0 and reached < front):
-                usable = each.after
-            elif passed > largest:
+            front = self._front_ups[place]
+            passed = total - self._front_data[place]
+            if passed < extra or (self.ups[after] == front and passed == 0 and reached < front):
+                usable = after
+            elif passed > breaks.largest:
                 break
         return usable
 

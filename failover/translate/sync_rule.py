@@ -20,6 +20,7 @@ that is not. Comparing records (``content``) closes it.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from typing import Final
 
 import msgspec
@@ -196,16 +197,11 @@ def _recopied(place: _Place) -> int:
     """
     syncs, upstream = place.syncs, place.upstream
     breaks = syncs.breaks
-    if not breaks:
-        return 0
-    largest = max(each.extra for each in breaks)
     most = 0
-    for each in breaks:
-        if each.after < place.index:
-            continue
-        between = syncs.data_between(upstream, each.upto)
-        most += max(0, each.extra - between)
-        if between > largest and each.upto >= syncs.ups[each.after]:
+    for at in range(bisect_left(breaks.after, place.index), len(breaks.after)):
+        between = syncs.data_between(upstream, breaks.upto[at])
+        most += max(0, breaks.extra[at] - between)
+        if between > breaks.largest and breaks.after[at] >= syncs.starts[-1]:
             break
     return most
 
