@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
+from failover.cli.memory import recall
 from failover.cli.options import DEFAULT_TTL, plan_options, to_options
 from failover.cli.progress import ProgressBar
 from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.kafka.port import Cluster
     from failover.model.plan import Plan, PlanOptions
     from failover.state.folder import StateFolder
 
@@ -62,14 +65,23 @@ def make(
     from failover.state.plans import save_plan
 
     selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
-    with ProgressBar(settings) as progress:
+    flow = flow_of(config, selected)
+    memory = recall(state, selected)
+    with ProgressBar(settings) as progress, ExitStack() as opened:
+
+        def open_one(alias: str) -> Cluster:
+            cluster = open_cluster(settings, selected, alias)
+            opened.callback(cluster.close)
+            return cluster
+
         snapshot = take_snapshot(
-            flow_of(config, selected),
-            lambda alias: open_cluster(settings, selected, alias),
+            flow,
+            open_one,
             selection,
             source_down=settings.source_down,
             now=utc_now,
             progress=progress,
+            earlier=memory.earlier,
         )
     plan = make_plan(
         snapshot,
@@ -79,6 +91,8 @@ def make(
         reason=reason or "",
         ttl_seconds=DEFAULT_TTL if ttl is None else ttl,
         tool_version=__version__,
+        earlier=memory.plan,
+        written=memory.written,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))
 

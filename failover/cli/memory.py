@@ -1,0 +1,97 @@
+"""What this machine remembers of a flow: earlier plans and executions, for the next look at it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING, NamedTuple
+
+from failover.errors import FailoverError
+
+if TYPE_CHECKING:
+    from failover.config.flow import SelectedFlow
+    from failover.inventory.snapshot import Earlier
+    from failover.model.names import TopicPartition
+    from failover.model.plan import Plan
+    from failover.state.folder import StateFolder
+
+_PLANS = 20
+_RUNS = 20
+"""How many of the newest are looked through: what is older says little about now."""
+
+
+class Memory(NamedTuple):
+    """Is what is remembered. ``plan``: the newest plan of the flow; ``written``: what executions wrote last."""
+
+    earlier: Earlier
+    plan: Plan | None
+    written: dict[str, dict[TopicPartition, int]]
+
+
+def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
+    """Gathers what the state folder holds of a flow; unreadable files are passed over."""
+    from failover.inventory.snapshot import Earlier
+    from failover.model.names import TopicPartition
+
+    newest: Plan | None = None
+    samples: dict[str, dict[TopicPartition, int]] = {}
+    ends: dict[TopicPartition, int] = {}
+    seen = None
+    for plan in _plans(state, selected):
+        if newest is None:
+            newest = plan
+            samples = {
+                group.group: {
+                    TopicPartition(p.topic, p.partition): p.target_committed
+                    for p in group.partitions
+                    if p.target_committed is not None
+                }
+                for group in plan.groups
+            }
+        if plan.source.state in ("up", "degraded"):
+            # The newest plan that saw the source alone: mixing several would date none of them.
+            ends = {
+                TopicPartition(p.source_topic, p.partition): p.source_end
+                for group in plan.groups
+                for p in group.partitions
+                if p.source_end is not None
+            }
+            seen = plan.created
+            break
+    earlier = Earlier(samples, newest.created if newest is not None else None, ends, seen)
+    return Memory(earlier, newest, _written(state, selected))
+
+
+def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
+    """Yields the flow's plans, newest first."""
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import newest_plans, read_plan
+
+    for path in islice(newest_plans(state), _PLANS):
+        try:
+            plan = decode_plan(read_plan(path))
+        except FailoverError:
+            continue  # an edited or foreign file is no memory; using it by name is what complains
+        if (plan.flow.source, plan.flow.target) == (selected.source, selected.target):
+            yield plan
+
+
+def _written(state: StateFolder, selected: SelectedFlow) -> dict[str, dict[TopicPartition, int]]:
+    """Gives what executions of this flow wrote last."""
+    from failover.execution.runs import load_run
+    from failover.model.names import TopicPartition
+    from failover.state.runs import all_runs
+
+    written: dict[str, dict[TopicPartition, int]] = {}
+    for folder in islice(all_runs(state), _RUNS):
+        try:
+            run = load_run(folder)
+        except (FailoverError, OSError, ValueError):
+            continue
+        if (run.source_alias, run.target_alias) != (selected.source, selected.target):
+            continue
+        for group in run.groups:
+            for p in group.partitions:
+                if p.written is not None:
+                    written.setdefault(group.group, {}).setdefault(TopicPartition(p.topic, p.partition), p.written)
+    return written
