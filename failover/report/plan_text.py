@@ -254,6 +254,9 @@ def _consequences(plan: Plan, found: list[GroupRow]) -> list[str]:
         lines.append(f"{things(skipped, 'unread record')} will be SKIPPED in {which} when consumers start.")
     if unknown:
         lines.append(f"Where consumers start is UNKNOWN for {things(unknown, 'partition')}.")
+    again = _read_again(found)
+    if again:
+        lines.append(again)
     if back:
         lines.append(f"{things(back, 'commit')} MOVE BACK (--allow-rewind).")
     if refused:
@@ -264,3 +267,13 @@ def _consequences(plan: Plan, found: list[GroupRow]) -> list[str]:
         lines.append("MM2 group sync is ON: stop MM2 before consumers start.")
     lines.append("It can be undone (failover rollback) until a group's consumers start.")
     return lines
+
+
+def _read_again(found: list[GroupRow]) -> str:
+    """Says how many records come again in what is committed, "" when none does."""
+    committed = [p for row in found for p in row.group.partitions if p.action is Action.COMMIT]
+    bounds = [p.reread_max for p in committed]
+    if any(bound is None for bound in bounds):
+        return "How many records are read again is not known for every partition."
+    most = sum(bound or 0 for bound in bounds)
+    return f"At most {things(most, 'record')} {'is' if most == 1 else 'are'} read again." if most else ""
