@@ -86,12 +86,14 @@ def _written(state: StateFolder, selected: SelectedFlow) -> dict[str, dict[Topic
     for folder in islice(all_runs(state), _RUNS):
         try:
             run = load_run(folder)
+            options = decode_plan((folder / PLAN).read_bytes()).options
         except (FailoverError, OSError, ValueError):
             continue
         if (run.source_alias, run.target_alias) != (selected.source, selected.target):
             continue
         for group in run.groups:
             for p in group.partitions:
-                if p.written is not None:
+                guessed = p.reason == "at-log-end" and (options.allow_skip or options.allow_unverified)
+                if p.written is not None and not guessed:
                     written.setdefault(group.group, {}).setdefault(TopicPartition(p.topic, p.partition), p.written)
     return written

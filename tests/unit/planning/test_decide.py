@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from failover.errors import UsageError
@@ -267,9 +268,9 @@ def test_rewound_group_uses_its_newest_checkpoint():
     ("written", "synced", "cause", "skipped"),
     [
         (None, False, "unknown", 300),
-        (780, False, "this-tool", 300),
-        (600, False, "consumed-here", 120),
-        (600, True, "unknown", 300),
+        (780, False, "this-tool", 0),
+        (600, False, "consumed-here", 0),
+        (600, True, "unknown", 180),
     ],
 )
 def test_why_a_commit_stands_ahead(written, synced, cause, skipped):
@@ -279,6 +280,12 @@ def test_why_a_commit_stands_ahead(written, synced, cause, skipped):
     memory = {} if written is None else {"payments": {T0: written}}
     found = only(snapshot, written=memory)
     assert (found.ahead, found.ahead_because, found.skipped) == (300, cause, skipped)
+
+
+def test_what_this_tool_wrote_is_no_longer_believed_when_the_group_was_set_back():
+    rewound = msgspec.structs.replace(checkpoint(500, 480), earlier_upstream=900)
+    found = only(world(checkpoints={0: rewound}, target_commits={0: 780}, **DOWN), written={"payments": {T0: 780}})
+    assert (found.ahead_because, found.skipped) == ("this-tool", 300)
 
 
 def test_re_read_is_what_lies_between_and_the_bound_is_what_the_target_holds():
