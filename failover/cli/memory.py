@@ -80,7 +80,8 @@ def _written(state: StateFolder, selected: SelectedFlow) -> dict[str, dict[Topic
     """Gives what executions of this flow wrote last."""
     from failover.execution.runs import load_run
     from failover.model.names import TopicPartition
-    from failover.state.runs import all_runs
+    from failover.planning.plan_file import decode_plan
+    from failover.state.runs import PLAN, all_runs
 
     written: dict[str, dict[TopicPartition, int]] = {}
     for folder in islice(all_runs(state), _RUNS):
