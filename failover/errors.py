@@ -132,6 +132,12 @@ class SameCluster(Refused):
     code = "same-cluster"
 
 
+class Locked(Refused):
+    """Says that another process alive is executing, rolling back or evicting on the same flow; names it."""
+
+    code = "locked"
+
+
 class SourceActive(Refused):
     """Says that consumers are active on the source though ``--require-source-inactive`` was given."""
 

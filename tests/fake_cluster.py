@@ -45,6 +45,7 @@ class FakeCluster:
 
     ``faults`` maps (method name, item) to the Fault that the method answers for the item, where
     an item is a group, a topic or a partition; a list of Faults is used up one a call.
+    ``append_time`` gives the timestamps (epoch ms) of records appended through the port.
     ``before`` maps a method name to a function called with the method's arguments first.
     """
 
@@ -64,6 +65,8 @@ class FakeCluster:
         self.listing_faults: tuple[Fault, ...] = ()
         self.before: dict[str, Callable[..., None]] = {}
         self.no_read: set[str] = set()
+        self.no_write: set[str] = set()
+        self.append_time: Callable[[], int] = lambda: 0
         self.forgetful: set[str] = set()
         self.lost_answers: set[str] = set()
         self.down: str | None = None
@@ -256,6 +259,31 @@ class FakeCluster:
         records = self.log.get(partition, [])
         for at in range(0, len(records), 500):
             yield records[at : at + 500]
+
+    def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Fault | None:
+        self._enter("create_topic", name)
+        fault = self._fault("create_topic", name)
+        if fault is None and name not in self.infos:
+            self.topic(name, partitions)
+        return fault
+
+    def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
+        self._enter("append", partition)
+        if partition.topic in self.no_write:
+            message = f"no WRITE on topic {partition.topic} of cluster {self._alias}"
+            raise NotAuthorized(message, alias=self._alias, hint=f"grant WRITE on topic {partition.topic}")
+        for key, value in records:
+            self.append(partition.topic, key, value, timestamp=self.append_time(), partition=partition.partition)
+        return self.logs[partition].end - 1
+
+    def evict(self, group: str, members: Sequence[Member]) -> dict[str, Fault | None]:
+        self._enter("evict", group)
+        known = self.groups[group]
+        gone = {member.member_id for member in members}
+        known.members = tuple(member for member in known.members if member.member_id not in gone)
+        if not known.members:
+            known.state = "Empty"
+        return dict.fromkeys(gone)
 
     def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
         self._enter("windows", requests)

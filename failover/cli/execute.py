@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings
+from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.options import plan_options, to_options, typed
 from failover.cli.params import DURATION
 from failover.cli.wiring import choose_flow, load, open_cluster, state_folder, utc_now
@@ -37,6 +37,7 @@ _PLANNING = ("--group", "--group-pattern", "--all")
     "--settle", type=DURATION, default=6.0, show_default="6s", metavar="D", help="First watch that commits stand still."
 )
 @click.option("--resume", metavar="RUN", help="Go on with an execution that was interrupted or left groups.")
+@click.option("--ignore-lock", is_flag=True, help="Go on although another process alive holds the lock.")
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(
@@ -50,6 +51,7 @@ def command(
     wait: float,
     settle: float,
     resume: str | None,
+    ignore_lock: bool,
     **values: Any,
 ) -> int:
     """Commits offsets to the target's __consumer_offsets.
@@ -59,8 +61,11 @@ def command(
     command again continues a plan that was executed in part: what is done is checked, not written.
     """
     from failover.cli.running import find_resumed
+    from failover.cli.shared import runs_topic
     from failover.execution.commit import Timing
 
+    if not dry_run:
+        require_terminal(assume_yes=yes)
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     state = state_folder(settings, config)
@@ -90,6 +95,8 @@ def command(
         yes=yes,
         reason=values["reason"],
         resumed=resumed,
+        topic=runs_topic(config, selected.source),
+        ignore_lock=ignore_lock,
     )
 
 
@@ -181,44 +188,56 @@ def _execute(
     yes: bool,
     reason: str | None,
     resumed: Resumed | None,
+    topic: str | None,
+    ignore_lock: bool,
 ) -> int:
     """Checks, asks, executes, prints what became of it; gives the exit code."""
     from failover.cli.running import check, past, run_plan
+    from failover.cli.shared import locked, look
     from failover.execution.record import exit_code
     from failover.report.execution_text import execution_text
     from failover.report.plan_text import before_after
 
-    before = past(settings, state, plan)
     cluster = open_cluster(settings, selected, selected.target)
     try:
-        check(plan, cluster, before, when_free=timing.wait > 0)
-        if before.text(plan):
-            settings.say(before.text(plan))
         if dry_run:
-            return _dry_run(settings, cluster, plan, wanted, before)
-        confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
-        execution = run_plan(
-            settings,
-            cluster,
-            state,
-            plan,
-            sorted(wanted),
-            timing=timing,
-            before=before,
-            reason=plan.reason if reason is None else reason,
-            resumed=resumed,
-        )
+            before = past(settings, state, plan, look(cluster, topic))
+            return _dry_run(settings, cluster, plan, wanted, before=before, when_free=timing.wait > 0)
+        with locked(settings, cluster, topic, f"execute plan {plan.id}", ignore=ignore_lock) as common:
+            before = past(settings, state, plan, common.shared)
+            check(plan, cluster, before, when_free=timing.wait > 0)
+            if before.text(plan):
+                settings.say(before.text(plan))
+            confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
+            execution = run_plan(
+                settings,
+                cluster,
+                state,
+                plan,
+                sorted(wanted),
+                timing=timing,
+                before=before,
+                common=common,
+                reason=plan.reason if reason is None else reason,
+                resumed=resumed,
+            )
     finally:
         cluster.close()
     settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
     return exit_code(execution)
 
 
-def _dry_run(settings: Settings, cluster: Cluster, plan: Plan, wanted: set[str], before: Past) -> int:
+def _dry_run(
+    settings: Settings, cluster: Cluster, plan: Plan, wanted: set[str], *, before: Past, when_free: bool
+) -> int:
     """Re-checks the plan against the target now and shows what would be written; writes nothing."""
+    from failover.cli.running import check
+    from failover.execution.aims import freed
     from failover.execution.rehearsal import rehearse
     from failover.report.execution_text import rehearsal_text
 
+    check(plan, cluster, before, when_free=when_free)
+    plan = freed(plan) if when_free else plan
     rehearsal = rehearse(plan, cluster, wanted, utc_now(), before.writes())
     settings.emit_value(rehearsal, {"table": lambda: rehearsal_text(rehearsal, plan)})
     return rehearsal.exit_code

@@ -216,6 +216,14 @@ def format_option(*formats: str) -> Callable[[F], F]:
     )
 
 
+def require_terminal(*, assume_yes: bool) -> None:
+    """Raises ``NoTerminal`` when a question will come that nobody can be asked: before anything is contacted."""
+    if not assume_yes and not sys.stdin.isatty():
+        raise NoTerminal(
+            "a confirmation is needed and there is no terminal", hint="add --yes to go ahead without asking"
+        )
+
+
 def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
     """Asks until the operator types ``expected``; an empty or other answer declines.
 
@@ -223,10 +231,7 @@ def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
     """
     if assume_yes:
         return
-    if not sys.stdin.isatty():
-        raise NoTerminal(
-            "a confirmation is needed and there is no terminal", hint="add --yes to go ahead without asking"
-        )
+    require_terminal(assume_yes=assume_yes)
     print(question, file=sys.stderr)
     print(f"Type {expected} to go ahead, anything else to stop: ", end="", file=sys.stderr, flush=True)
     answer = sys.stdin.readline().strip()

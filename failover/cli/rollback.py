@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings
+from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.past import plan_of, target_of
 from failover.cli.progress import ProgressBar
 from failover.cli.stop import Stop
@@ -40,6 +40,8 @@ def command(settings: Settings, /, *, reference: str, yes: bool, dry_run: bool, 
     from failover.report.rollback_text import rollback_text
     from failover.state.runs import find_run
 
+    if not dry_run:
+        require_terminal(assume_yes=yes)
     state = state_folder(settings)
     path = find_run(state, reference)
     undone = load_run(path)

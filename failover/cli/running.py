@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import socket
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,6 +11,8 @@ from failover.cli.stop import Stop
 from failover.cli.wiring import operator, utc_now
 from failover.errors import ClusterError, Interrupted, UsageError
 from failover.execution.earlier import begun, complete, earlier_writes, rolled_back
+from failover.execution.record import build, build_bare
+from failover.execution.runlog import SharedJournal
 from failover.execution.runs import encode_execution, load_run, runs_of_plan, undoings
 from failover.planning.drift import check_usable
 from failover.planning.plan_file import decode_plan, encode_plan
@@ -21,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from failover.cli.frame import Settings
+    from failover.cli.shared import Common
     from failover.execution.commit import Timing
+    from failover.execution.runlog import Shared
     from failover.kafka.port import Cluster
     from failover.model.execution import Execution
     from failover.model.names import TopicPartition
@@ -58,12 +63,23 @@ class Resumed(NamedTuple):
     events: list[Event]
 
 
-def past(settings: Settings, state: StateFolder, plan: Plan) -> Past:
-    """Gathers earlier executions of a plan; says which ones on this machine cannot be read."""
+def past(settings: Settings, state: StateFolder, plan: Plan, shared: Shared | None = None) -> Past:
+    """Gathers earlier executions of a plan, other machines' included; says which ones here cannot be read."""
     runs, unreadable = runs_of_plan(state, plan.id)
     for line in unreadable:
         settings.say(f"warning: an execution of this plan cannot be read and is not considered: {line}")
-    return Past(runs, rolled_back(runs, undoings(state)) if runs else "")
+    known = {run.id for run in runs}
+    undone = undoings(state) if runs else []
+    for name, events in (shared.runs if shared is not None else {}).items():
+        first = events[0]
+        if not isinstance(first, Started) or name in known:
+            continue
+        if first.undoes:
+            undone.append(build_bare(events))
+        elif (first.plan_id, first.fingerprint) == (plan.id, plan.fingerprint):
+            runs.append(build(plan, events))
+    runs.sort(key=lambda run: run.started)
+    return Past(runs, rolled_back(runs, undone))
 
 
 def check(plan: Plan, cluster: Cluster, before: Past, *, when_free: bool) -> None:
@@ -101,6 +117,7 @@ def run_plan(
     *,
     timing: Timing,
     before: Past,
+    common: Common,
     reason: str,
     resumed: Resumed | None = None,
 ) -> Execution:
@@ -128,14 +145,19 @@ def run_plan(
         overrides=overrides(plan),
         continues=tuple(run.id for run in before.runs if run.id != run_id),
         when_free=timing.wait > 0,
+        host=socket.gethostname(),
     )
+
+    def warn(text: str) -> None:
+        settings.say(f"warning: {text}")
+
     journal = Journal(folder / JOURNAL)
     try:
         with ProgressBar(settings) as progress, Stop(settings) as stop:
             executor = Executor(
                 plan,
                 cluster,
-                journal,
+                SharedJournal(journal, common.log, run_id, warn),
                 clock=utc_now,
                 sleep=time.sleep,
                 progress=progress,
@@ -143,7 +165,7 @@ def run_plan(
                 writes=before.writes(),
                 stop=stop,
             )
-            execution = executor.run(started, timing)
+            execution = executor.run(started, timing, common.warnings)
     except (Interrupted, KeyboardInterrupt) as error:
         number = error.signal_number if isinstance(error, Interrupted) else 2
         raise Interrupted(

@@ -84,9 +84,11 @@ class Executor:
         self._done = 0
         self._total = 0
 
-    def run(self, started: Started, timing: Timing) -> Execution:
-        """Executes the selected groups and gives the record of what became of them."""
+    def run(self, started: Started, timing: Timing, warnings: Sequence[str] = ()) -> Execution:
+        """Executes the selected groups and gives the record of what became of them, ``warnings`` included."""
         self._note(started)
+        for warning in warnings:
+            self._note(Warned(started.at, warning))
         self.journal.sync()
         if started.when_free:
             self.plan = freed(self.plan)

@@ -17,9 +17,9 @@ from failover.errors import ClusterUnreachable
 from failover.kafka.admin_clients import LANES, Connections
 from failover.kafka.admin_commit import commit_all
 from failover.kafka.admin_convert import broker, described_topic, listed_topic, operations
-from failover.kafka.port import CommitResults
+from failover.kafka.port import APPEND_SECONDS, CommitResults
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
-from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup
+from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
 
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from confluent_kafka.admin import AdminClient
 
     from failover.config.clients import ClientSettings
+    from failover.kafka.append import Appender
     from failover.kafka.wire.cluster import WireCluster
     from failover.kafka.wire.thread import WireThread
 
@@ -37,6 +38,7 @@ V = TypeVar("V")
 
 _OPERATIONS_WAIT = 2.0
 _UNSTABLE_OFFSET_COMMIT = 88
+_TOPIC_ALREADY_EXISTS = 36
 _RAW_AT_ONCE = 128
 
 
@@ -58,6 +60,7 @@ class KafkaCluster:
         self._thread: WireThread | None = None
         self._wire: WireCluster | None = None
         self._types: dict[str, GroupType] = {}
+        self._appender: Appender | None = None
 
     @property
     def alias(self) -> str:
@@ -238,6 +241,34 @@ class KafkaCluster:
         thread, wire = self._connected()
         yield from thread.iterate(read_records(wire, partition))
 
+    def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Fault | None:
+        """Creates a topic of the tool's own, on three brokers where there are so many; None when it is there then."""
+        from confluent_kafka.admin import NewTopic
+
+        replicas = min(3, len(self.facts().brokers))
+        wait = min(APPEND_SECONDS, self._connections.patience)
+        wanted = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(settings))
+        futures = self._connections.client().create_topics([wanted], request_timeout=wait)
+        answer = self._connections.wait(futures)[name]
+        return answer if isinstance(answer, Fault) and answer.number != _TOPIC_ALREADY_EXISTS else None
+
+    def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
+        """Appends records, acknowledged by every replica in sync; gives the last one's offset."""
+        from failover.kafka.append import Appender
+
+        with self._lock:
+            self._appender = self._appender or Appender(self._alias, self._settings)
+            appender = self._appender
+        return appender.append(partition, records)
+
+    def evict(self, group: str, members: Sequence[Member]) -> dict[str, Fault | None]:
+        """Removes members from a group, classic or of the consumer protocol; answers by member id."""
+        from failover.kafka.wire.leave import remove_members
+
+        kind = self.describe_groups([group])[group].type
+        answer = self._raw(lambda wire: remove_members(wire, group, kind, members))
+        return {member.member_id: answer for member in members} if isinstance(answer, Fault) else answer
+
     def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
         """Reads stretches of many partitions at once."""
         from failover.kafka.wire.windows import read_windows
@@ -248,6 +279,10 @@ class KafkaCluster:
     def close(self) -> None:
         """Ends every connection."""
         self._connections.close()
+        with self._lock:
+            appender, self._appender = self._appender, None
+        if appender is not None:
+            appender.close()
         with self._lock:
             thread, wire, self._thread, self._wire = self._thread, self._wire, None, None
         if thread is not None:

@@ -5,7 +5,8 @@ implementation, for states a broker cannot be put into. Every method works on ma
 once, answers per item (a value or a ``Fault``) and raises only when the cluster as a whole
 cannot be used: ``ClusterUnreachable`` after the longest accepted silence, ``CredentialsRefused``
 as soon as a broker says so. Faults that pass by themselves are retried inside, within the same
-silence; what is returned is final for this call. No method creates a topic or joins a group.
+silence; what is returned is final for this call. No method joins a group, and none but
+``create_topic`` creates a topic.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from typing import Protocol
 
 from failover.model.cluster import ClusterFacts, LogRange, TopicInfo
-from failover.model.groups import Commit, GroupInfo, ListedGroup
+from failover.model.groups import Commit, GroupInfo, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
+
+APPEND_SECONDS = 3.0
 
 CommitResults = Mapping[TopicPartition, Fault | None]
 """Per partition: None when the broker accepted the commit."""
@@ -85,6 +88,20 @@ class Cluster(Protocol):
 
         Ends also where the last offset is no data record. Raises ``NotAuthorized`` without READ.
         """
+
+    def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Fault | None:
+        """Creates a topic of the tool's own, on three brokers where there are so many; None when it is there then."""
+
+    def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
+        """Appends records (key, value), acknowledged by every replica in sync; gives the last one's offset.
+
+        Waits ``APPEND_SECONDS`` at most, not the longest accepted silence: what is appended is never
+        worth holding anything up. Raises ``NotAuthorized`` without WRITE, ``ClusterUnreachable``
+        (then the records may still arrive), ``BrokerError``.
+        """
+
+    def evict(self, group: str, members: Sequence[Member]) -> dict[str, Fault | None]:
+        """Removes members from a group; answers by member id. A live client joins again."""
 
     def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
         """Reads stretches of many partitions at once."""

@@ -35,7 +35,8 @@ class Started(msgspec.Struct, frozen=True, tag_field="event", tag="started"):
     """Opens the journal, or begins a resumption. ``selected``: the groups this execution was asked to do.
 
     ``undoes``: the execution it rolls back. ``continues``: earlier executions of the same plan.
-    ``when_free``: groups that the plan refused for their state are done once they are empty.
+    ``when_free``: groups that the plan refused for their state are done once they are empty. ``host``:
+    the machine it ran on.
     """
 
     at: datetime
@@ -53,6 +54,7 @@ class Started(msgspec.Struct, frozen=True, tag_field="event", tag="started"):
     undoes: str = ""
     continues: tuple[str, ...] = ()
     when_free: bool = False
+    host: str = ""
 
 
 class Left(msgspec.Struct, frozen=True, tag_field="event", tag="left"):

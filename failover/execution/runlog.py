@@ -1,0 +1,133 @@
+"""The topic on the target that holds claims and a copy of every execution's journal.
+
+It makes the lock, single use of a plan and the history hold across machines. Whatever goes wrong
+with it never holds up an execution: it is told once, and the journal on disk counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from failover.errors import FailoverError
+from failover.execution.claims import Claim
+from failover.kafka.port import Cluster
+from failover.model.cluster import TopicInfo
+from failover.model.names import TopicPartition
+from failover.state.journal import Event, Journal, Started, decode_events, encode_event
+
+SETTINGS = {
+    "cleanup.policy": "delete",
+    "message.timestamp.type": "LogAppendTime",
+    "min.insync.replicas": "1",
+    "retention.ms": str(90 * 86_400_000),
+    "segment.bytes": str(64 << 20),
+}
+"""Append times make claims comparable; one replica must do, since an emergency may leave no more."""
+
+CHUNK_BYTES = 400_000
+"""Below what a topic takes by default (1 MB), whatever compression makes of it."""
+_CLAIM = b"claim"
+_RUN = b"run:"
+_claims = msgspec.json.Decoder(Claim)
+
+
+class Shared(msgspec.Struct, frozen=True):
+    """Is what the topic holds: claims in log order with their append times, and events by execution."""
+
+    claims: tuple[tuple[int, Claim], ...] = ()
+    runs: dict[str, list[Event]] = {}
+
+
+class RunLog:
+    """Reads and appends to the topic of one flow.
+
+    Raises what the port raises; ``prepare`` says why the topic cannot be used.
+    """
+
+    def __init__(self, cluster: Cluster, topic: str) -> None:
+        self.cluster = cluster
+        self.partition = TopicPartition(topic, 0)
+
+    def exists(self) -> bool:
+        """Says whether the topic is there and visible."""
+        return isinstance(self.cluster.describe_topics([self.partition.topic])[self.partition.topic], TopicInfo)
+
+    def prepare(self) -> str:
+        """Makes the topic when it is not there; gives why it cannot be used, "" when it can."""
+        if self.exists():
+            return ""
+        fault = self.cluster.create_topic(self.partition.topic, 1, SETTINGS)
+        return "" if fault is None else f"topic {self.partition.topic} cannot be created: {fault}"
+
+    def append_claim(self, claim: Claim) -> int:
+        """Appends a claim and gives its offset."""
+        return self.cluster.append_records(self.partition, [(_CLAIM, msgspec.json.encode(claim))])
+
+    def append_events(self, run_id: str, events: Sequence[Event]) -> None:
+        """Appends events of an execution's journal, a few hundred kilobytes a record."""
+        chunks: list[bytes] = []
+        chunk = bytearray()
+        for event in events:
+            line = encode_event(event)
+            if chunk and len(chunk) + len(line) > CHUNK_BYTES:
+                chunks.append(bytes(chunk))
+                chunk.clear()
+            chunk += line
+        if chunk:
+            chunks.append(bytes(chunk))
+        if chunks:
+            key = _RUN + run_id.encode()
+            self.cluster.append_records(self.partition, [(key, value) for value in chunks])
+
+    def read(self, *, upto: int | None = None) -> Shared:
+        """Reads all of it, or up to an offset. Records nobody here can read are passed over."""
+        claims: list[tuple[int, Claim]] = []
+        runs: dict[str, list[Event]] = {}
+        for records in self.cluster.read(self.partition):
+            for record in records:
+                if (upto is not None and record.offset > upto) or record.key is None or record.value is None:
+                    continue
+                try:
+                    if record.key == _CLAIM:
+                        claims.append((record.timestamp, _claims.decode(record.value)))
+                    elif record.key.startswith(_RUN):
+                        name = record.key[len(_RUN) :].decode()
+                        runs.setdefault(name, []).extend(decode_events(record.value))
+                except (msgspec.DecodeError, UnicodeDecodeError):
+                    continue  # of a newer version, or somebody else's: neither claim nor journal to this one
+        whole = {name: events for name, events in runs.items() if events and isinstance(events[0], Started)}
+        return Shared(tuple(claims), whole)
+
+
+class SharedJournal:
+    """Is a journal whose events also go to the topic, right after they are durable here.
+
+    ``warn`` is told once when the topic cannot be written; the journal alone goes on.
+    """
+
+    def __init__(self, journal: Journal, log: RunLog | None, run_id: str, warn: Callable[[str], None]) -> None:
+        self._journal = journal
+        self._log = log
+        self._run_id = run_id
+        self._warn = warn
+        self._pending: list[Event] = []
+
+    def append(self, event: Event) -> None:
+        """Adds an event; it is not durable before ``sync``."""
+        self._journal.append(event)
+        if self._log is not None:
+            self._pending.append(event)
+
+    def sync(self) -> None:
+        """Makes everything appended so far durable here, and appends it to the topic."""
+        self._journal.sync()
+        if self._log is None or not self._pending:
+            return
+        events, self._pending = self._pending, []
+        try:
+            self._log.append_events(self._run_id, events)
+        except FailoverError as error:
+            self._log = None
+            self._warn(f"other machines do not see this execution: {error.message}")
