@@ -158,7 +158,7 @@ def describe(
     else:
         position = left_alone(view)
         beyond = goal is not None and view.target_range is not None and goal > view.target_range.end
-        skipped = skipped_by(view, position, None if beyond else goal, code, known)
+        skipped = skipped_by(view, position, None if beyond else goal, code)
         if placed.reason == "would-rewind" and standing is not None and placed.offset is not None:
             ahead = standing - placed.offset
     refused = placed.action is Action.REFUSE

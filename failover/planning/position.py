@@ -46,17 +46,14 @@ def ahead_because(view: PartitionView) -> str:
     return "unknown"
 
 
-def skipped_by(
-    view: PartitionView, position: PositionAfter, placed: int | None, code: str, known: Translation | None
-) -> int | None:
+def skipped_by(view: PartitionView, position: PositionAfter, placed: int | None, code: str) -> int | None:
     """Counts unread records that consumers starting at a standing commit pass over.
 
     ``placed``: the translated offset, None when it could not be placed; ``code``: why not.
     The true position t lies in [placed, placed + reread_max]. What is passed over is at most
     commit - placed, and exactly that when the translation is exact; the larger number is given,
     since a skip must never be understated. Records consumed on the target itself do not count
-    (members there now, or progress beyond what this tool wrote), nor what lies below an offset
-    that this tool wrote with better evidence than there is now. A group that never committed on
+    (members there now, or progress beyond what this tool wrote). A group that never committed on
     the source has nothing to lose there: its standing commit is a position of the target's own.
     None: ``auto.offset.reset`` decides, or the true position is unknown.
     """
@@ -64,28 +61,12 @@ def skipped_by(
         return None
     if placed is None:
         return 0 if code == "source-never-committed" else None
-    commit, read = position.offset, max(placed, _proven_when_written(view, known))
-    if ahead_because(view) == "consumed-here" and commit > read:
+    commit = position.offset
+    if ahead_because(view) == "consumed-here" and commit > placed:
         # Up to what this tool wrote nobody consumed here; from there on the group itself did.
-        commit = read if view.written is None else min(commit, view.written)
-    start = view.target_range.start if view.target_range is not None else read
-    return max(0, commit - max(read, start))
-
-
-def _proven_when_written(view: PartitionView, known: Translation | None) -> int:
-    """Gives the offset below which this tool proved everything read when it wrote it, else -1.
-
-    Every offset it writes lies at or below the true position of that moment (overrides that may
-    pass it are not remembered as written). That holds until the group is set back on the source:
-    seen by a checkpoint written again, by an exact translation, or by a bound below the offset.
-    """
-    if view.written is None or known is None or known.offset is None or known.precision is Precision.EXACT:
-        return -1
-    if view.checkpoint is not None and view.checkpoint.earlier_upstream is not None:
-        return -1
-    if known.reread_max is not None and view.written > known.offset + known.reread_max:
-        return -1
-    return view.written
+        commit = placed if view.written is None else min(commit, view.written)
+    start = view.target_range.start if view.target_range is not None else placed
+    return max(0, commit - max(placed, start))
 
 
 def read_again(view: PartitionView, known: Translation | None, offset: int | None) -> tuple[int | None, int | None]:

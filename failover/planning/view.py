@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+import msgspec
+
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit
 from failover.model.snapshot import SeenCheckpoint
@@ -41,6 +43,44 @@ class PartitionView(NamedTuple):
 
 
 def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
+    """Finds where the group's last known position lies on the target, or the skip code saying why not.
+
+    What the evidence of this look says (``_by_evidence``), raised to what this tool wrote earlier
+    with better evidence (``_raised``).
+    """
+    known, code = _by_evidence(view)
+    return (known if known is None else _raised(view, known)), code
+
+
+def _raised(view: PartitionView, known: Translation) -> Translation:
+    """Raises an answer that is not exact to the offset this tool wrote last, where that still holds.
+
+    Every offset it writes lies at or below the true position of that moment (offsets written under
+    an override that may pass it are not remembered). That holds until the group is set back on the
+    source, which shows as a checkpoint written again lower, as an exact answer below, or as a bound
+    below the offset; and until the topic is made anew or truncated.
+    """
+    written, log = view.written, view.target_range
+    if written is None or known.offset is None or written <= known.offset or known.precision is Precision.EXACT:
+        return known
+    if view.recreated or (log is not None and written > log.end):
+        return known
+    if view.checkpoint is not None and view.checkpoint.earlier_upstream is not None:
+        return known
+    raised = written - known.offset
+    if known.reread_max is not None and raised > known.reread_max:
+        return known
+    return msgspec.structs.replace(
+        known,
+        offset=written,
+        proof=Proof.TRACKED,
+        reread=None if known.reread is None else max(0, known.reread - raised),
+        reread_max=None if known.reread_max is None else known.reread_max - raised,
+        evidence=(*known.evidence, f"an earlier execution wrote {written}, proven to be read then"),
+    )
+
+
+def _by_evidence(view: PartitionView) -> tuple[Translation | None, str]:
     """Finds where the group's last known position lies on the target, or the skip code saying why not.
 
     The rules, in order:

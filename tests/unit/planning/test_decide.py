@@ -264,22 +264,33 @@ def test_rewound_group_uses_its_newest_checkpoint():
     assert "rewound-upstream" in [finding.code for finding in plan(snapshot).findings]
 
 
+WROTE_780 = {"payments": {T0: 780}}
+
+
 @pytest.mark.parametrize(
-    ("written", "synced", "cause", "skipped"),
+    ("written", "synced", "cause", "ahead", "skipped"),
     [
-        (None, False, "unknown", 300),
-        (780, False, "this-tool", 0),
-        (600, False, "consumed-here", 0),
-        (600, True, "unknown", 180),
+        (None, False, "unknown", 300, 300),
+        (600, False, "consumed-here", 180, 0),
+        (600, True, "unknown", 180, 180),
     ],
 )
-def test_why_a_commit_stands_ahead(written, synced, cause, skipped):
+def test_why_a_commit_stands_ahead(written, synced, cause, ahead, skipped):
     snapshot = world(
         checkpoints={0: checkpoint(500, 480)}, target_commits={0: 780}, group_offsets_synced=synced, **DOWN
     )
     memory = {} if written is None else {"payments": {T0: written}}
     found = only(snapshot, written=memory)
-    assert (found.ahead, found.ahead_because, found.skipped) == (300, cause, skipped)
+    assert (found.ahead, found.ahead_because, found.skipped) == (ahead, cause, skipped)
+
+
+def test_what_this_tool_wrote_with_better_evidence_stays_known_when_the_source_is_gone():
+    stands = only(world(checkpoints={0: checkpoint(500, 480)}, target_commits={0: 780}, **DOWN), written=WROTE_780)
+    assert (stands.action, stands.reason, stands.skipped, stands.proof) == ("skip", "already-there", 0, "tracked")
+    expired = only(world(checkpoints={0: checkpoint(500, 480)}, **DOWN), written=WROTE_780)
+    assert (expired.action, expired.offset, expired.precision) == ("commit", 780, "conservative")
+    remade = only(world(checkpoints={0: checkpoint(500, 480)}, target_log=(0, 700), **DOWN), written=WROTE_780)
+    assert remade.offset == 480
 
 
 def test_what_this_tool_wrote_is_no_longer_believed_when_the_group_was_set_back():
