@@ -2,25 +2,128 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from failover.cli.wiring import choose_flow, load, open_cluster
-from failover.errors import UsageError
+from failover.errors import FailoverError, PlanInvalid, PlanNotFound, RunNotFound, UsageError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
     from failover.cli.frame import Settings
+    from failover.execution.runlog import Shared
     from failover.kafka.port import Cluster
     from failover.model.execution import Execution
     from failover.model.plan import Plan
+    from failover.state.folder import StateFolder
+    from failover.state.journal import Event
+
+LOOK_SECONDS = 3.0
+"""Longest silence accepted from a target that is asked only for what other machines did."""
 
 
-def target_of(settings: Settings, execution: Execution) -> Cluster:
+class Located(NamedTuple):
+    """Is an execution and where it was found: its folder or file here, None when only the target knows it."""
+
+    execution: Execution
+    path: Path | None
+
+    @property
+    def folder(self) -> Path | None:
+        """Is the folder with its journal, None where there is none on this machine."""
+        return self.path if self.path is not None and self.path.is_dir() else None
+
+
+class Target(NamedTuple):
+    """Is the cluster an execution wrote to, and the topic on it that executions share (None: switched off)."""
+
+    cluster: Cluster
+    topic: str | None
+
+
+def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
+    """Finds an execution by id or file here, else by id in what other machines left on the target."""
+    from failover.execution.runs import load_run
+    from failover.state.runs import find_run, is_file
+
+    try:
+        path = find_run(state, reference)
+    except RunNotFound:
+        found = None if is_file(reference) else _elsewhere(settings, state, reference)
+        if found is None:
+            raise
+        return Located(found, None)
+    return Located(load_run(path), path)
+
+
+def _elsewhere(settings: Settings, state: StateFolder, reference: str) -> Execution | None:
+    found: dict[str, list[Event]] = {}
+    for _, shared in others(settings):
+        if isinstance(shared, FailoverError):
+            settings.say(f"what other machines did is not known: {shared.message}")
+        else:
+            found.update((name, events) for name, events in shared.runs.items() if name.startswith(reference))
+    if reference in found or len(found) == 1:
+        return _built(state, found.get(reference) or next(iter(found.values())))
+    if found:
+        raise RunNotFound(f"several executions begin with {reference}: {', '.join(found)}", hint="type more of the id")
+    return None
+
+
+def _built(state: StateFolder, events: list[Event]) -> Execution:
+    from failover.execution.record import build, build_bare
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import find_plan, read_plan
+
+    bare = build_bare(events)
+    if bare.undoes:
+        return bare
+    try:
+        plan = decode_plan(read_plan(find_plan(state, bare.plan_id)))
+    except (PlanNotFound, PlanInvalid):
+        return bare
+    return build(plan, events) if plan.fingerprint == bare.fingerprint else bare
+
+
+def others(settings: Settings) -> Iterator[tuple[str, Shared | FailoverError]]:
+    """Yields what each enabled flow's target holds of executions, or why it could not be asked.
+
+    Nothing without a configuration. Each target has a few seconds, or --timeout.
+    """
+    from failover.cli.shared import look, runs_topic
+    from failover.config.flow import SelectedFlow
+
+    try:
+        config = load(settings)
+    except FailoverError:
+        return
+    chosen = (settings.source, settings.target)
+    for flow in config.enabled_flows:
+        aliases = (flow.source.alias, flow.target.alias)
+        if any(given not in (None, own) for given, own in zip(chosen, aliases, strict=True)):
+            continue
+        selected = SelectedFlow(flow, *aliases)
+        topic = runs_topic(config, selected.source)
+        if topic is None:
+            continue
+        try:
+            cluster = open_cluster(settings, selected, selected.target, timeout=settings.timeout or LOOK_SECONDS)
+            try:
+                yield selected.name, look(cluster, topic)
+            finally:
+                cluster.close()
+        except FailoverError as error:
+            yield selected.name, error
+
+
+def target_of(settings: Settings, execution: Execution) -> Target:
     """Opens the cluster an execution wrote to, by its alias in the configuration.
 
     Raises ``UsageError`` when --source or --target name another flow.
     """
+    from failover.cli.shared import runs_topic
+
     for given, own, option in (
         (settings.source, execution.source_alias, "--source"),
         (settings.target, execution.target_alias, "--target"),
@@ -31,14 +134,16 @@ def target_of(settings: Settings, execution: Execution) -> Cluster:
                 hint=f"leave {option} out: the execution names its clusters",
             )
     settings.source, settings.target = execution.source_alias, execution.target_alias
-    selected = choose_flow(settings, load(settings), allow_reverse=True)
-    return open_cluster(settings, selected, selected.target)
+    config = load(settings)
+    selected = choose_flow(settings, config, allow_reverse=True)
+    return Target(open_cluster(settings, selected, selected.target), runs_topic(config, selected.source))
 
 
-def plan_of(folder: Path) -> Plan | None:
+def plan_of(folder: Path | None) -> Plan | None:
     """Reads the plan an execution was of, None where only the record is at hand."""
     from failover.planning.plan_file import decode_plan
     from failover.state.runs import PLAN
 
-    path = folder / PLAN
-    return decode_plan(path.read_bytes()) if folder.is_dir() and path.is_file() else None
+    if folder is None or not folder.is_dir() or not (folder / PLAN).is_file():
+        return None
+    return decode_plan((folder / PLAN).read_bytes())

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.past import plan_of, target_of
+from failover.cli.past import Located, locate, plan_of, target_of
 from failover.cli.wiring import state_folder, utc_now
 from failover.errors import FailoverError, PlanNotFound, RunNotFound
+from failover.state.runs import is_file
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from failover.model.execution import Execution
     from failover.state.folder import StateFolder
 
@@ -28,31 +28,30 @@ def command(settings: Settings, /, *, reference: str) -> int:
     Where an execution left an outcome unknown, the target is asked what it holds; the answer is kept.
     """
     state = state_folder(settings)
-    try:
-        path = _find(state, reference)
-    except RunNotFound as missing:
-        return _show_plan(settings, state, reference, missing)
-    return _show_run(settings, path)
+    if not _is_plan_file(reference):
+        try:
+            return _show_run(settings, locate(settings, state, reference))
+        except RunNotFound as error:
+            missing = error
+            if is_file(reference):
+                raise
+    else:
+        missing = RunNotFound(f"there is no plan {reference}")
+    return _show_plan(settings, state, reference, missing)
 
 
-def _find(state: StateFolder, reference: str) -> Path:
-    """Finds an execution; a file that is a plan counts as not found here."""
+def _is_plan_file(reference: str) -> bool:
     import msgspec
-
-    from failover.state.runs import find_run
 
     class Head(msgspec.Struct):
         kind: str = ""
 
-    path = find_run(state, reference)
-    if path.is_file():
-        try:
-            kind = msgspec.json.decode(path.read_bytes(), type=Head).kind
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError) as error:
-            raise RunNotFound(f"{path} is no record of an execution and no plan: {error}") from error
-        if kind == "failover.plan":
-            raise RunNotFound(f"{path} is a plan")
-    return path
+    if not is_file(reference):
+        return False
+    try:
+        return msgspec.json.decode(Path(reference).expanduser().read_bytes(), type=Head).kind == "failover.plan"
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
 
 
 def _show_plan(settings: Settings, state: StateFolder, reference: str, missing: RunNotFound) -> int:
@@ -70,15 +69,14 @@ def _show_plan(settings: Settings, state: StateFolder, reference: str, missing: 
     return 0
 
 
-def _show_run(settings: Settings, path: Path) -> int:
-    from failover.execution.runs import load_run
+def _show_run(settings: Settings, located: Located) -> int:
     from failover.execution.settle import unknown_groups
     from failover.report.execution_text import execution_text
 
-    execution = load_run(path)
-    if unknown_groups(execution) and path.is_dir():
-        execution = _settled(settings, path, execution)
-    plan = plan_of(path)
+    execution = located.execution
+    if unknown_groups(execution) and located.folder is not None:
+        execution = _settled(settings, located.folder, execution)
+    plan = plan_of(located.folder)
     settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
     return 7 if unknown_groups(execution) else 0
 
@@ -89,7 +87,7 @@ def _settled(settings: Settings, folder: Path, execution: Execution) -> Executio
 
     count = len(unknown_groups(execution))
     try:
-        cluster = target_of(settings, execution)
+        cluster = target_of(settings, execution).cluster
         try:
             settled = settle(folder, execution, cluster, utc_now())
         finally:

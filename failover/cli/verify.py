@@ -10,7 +10,7 @@ import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.params import DURATION
-from failover.cli.past import target_of
+from failover.cli.past import locate, target_of
 from failover.cli.progress import ProgressBar
 from failover.cli.stop import Stop
 from failover.cli.wiring import state_folder, utc_now
@@ -36,22 +36,20 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
     RUN is an id or the path of a run's JSON. At or beyond the written value, with members since, is
     success. With --for it ends early once every group is back.
     """
-    from failover.execution.runs import load_run
     from failover.execution.verify import verified_groups
     from failover.planning.drift import check_cluster
     from failover.report.verify_text import verify_text
-    from failover.state.runs import find_run
 
-    path = find_run(state_folder(settings), reference)
-    execution = load_run(path)
+    located = locate(settings, state_folder(settings), reference)
+    execution = located.execution
     if not verified_groups(execution):
         settings.say(f"{execution.id} wrote nothing: there is nothing to verify")
         return 0
-    cluster = target_of(settings, execution)
+    cluster = target_of(settings, execution).cluster
     try:
         found = cluster.facts().cluster_id
         check_cluster(execution.target_alias, execution.target_cluster_id, found, f"execution {execution.id}")
-        execution, stopped = _verify(settings, cluster, path, execution, watch)
+        execution, stopped = _verify(settings, cluster, located.folder, execution, watch)
     finally:
         cluster.close()
     verified = execution.verified
@@ -64,7 +62,7 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
 
 
 def _verify(
-    settings: Settings, cluster: Cluster, path: Path, execution: Execution, watch: float
+    settings: Settings, cluster: Cluster, folder: Path | None, execution: Execution, watch: float
 ) -> tuple[Execution, int]:
     """Watches, and keeps in the journal which groups had members: later looks rely on it."""
     from failover.execution.verify import Verifier
@@ -73,10 +71,10 @@ def _verify(
 
     seen: set[str] = set()
     journal: Journal | None = None
-    if path.is_dir():
-        seen = {event.group for event in read_journal(path / JOURNAL) if isinstance(event, Seen)}
+    if folder is not None:
+        seen = {event.group for event in read_journal(folder / JOURNAL) if isinstance(event, Seen)}
         try:
-            journal = Journal(path / JOURNAL)
+            journal = Journal(folder / JOURNAL)
         except StateError as error:
             settings.say(f"what is seen now is not kept: {error.message}")
 

@@ -62,10 +62,13 @@ def state_folder(settings: Settings, config: Config | None = None) -> StateFolde
     return StateFolder(Path(setting.trimmed).expanduser() if setting is not None else default_folder())
 
 
-def open_cluster(settings: Settings, selected: SelectedFlow, alias: str) -> Cluster:
-    """Opens one of the flow's two clusters; nothing is contacted before it is asked something."""
+def open_cluster(settings: Settings, selected: SelectedFlow, alias: str, *, timeout: float | None = None) -> Cluster:
+    """Opens one of the flow's two clusters; nothing is contacted before it is asked something.
+
+    ``timeout``: the longest accepted silence in seconds where it is not the cluster's usual one.
+    """
     from failover.kafka.admin import KafkaCluster
 
     if alias == selected.source:
-        return KafkaCluster(alias, selected.source_client(), timeout=settings.source_timeout())
-    return KafkaCluster(alias, selected.target_client(), timeout=settings.target_timeout())
+        return KafkaCluster(alias, selected.source_client(), timeout=timeout or settings.source_timeout())
+    return KafkaCluster(alias, selected.target_client(), timeout=timeout or settings.target_timeout())

@@ -30,14 +30,14 @@ def written_groups(execution: Execution) -> list[ExecutedGroup]:
     return [group for group in execution.groups if any(p.sent for p in group.partitions)]
 
 
-def rehearse_undo(undone: Execution, cluster: Cluster, at: datetime) -> tuple[Rehearsal, list[Intent | Left]]:
+def rehearse_undo(undone: Execution, cluster: Cluster, at: datetime) -> Rehearsal:
     """Decides the way back of every group by what is true now; writes nothing."""
     decided = _decide(cluster, written_groups(undone), at)
     held = [event for event in decided if isinstance(event, Left) or (event.refused and not event.partitions)]
     odd = any(isinstance(event, Left) or event.refused for event in decided)
     code = 3 if decided and len(held) == len(decided) else 4 if odd else 0
     groups = tuple(rehearsed(event) for event in decided)
-    return Rehearsal(undone.plan_id, at, undone.target_alias, groups, code, undone.id), decided
+    return Rehearsal(undone.plan_id, at, undone.target_alias, groups, code, undone.id)
 
 
 def _decide(cluster: Cluster, groups: Sequence[ExecutedGroup], at: datetime) -> list[Intent | Left]:
@@ -69,9 +69,9 @@ class Undoer:
         self.stop = stop
         self.events: list[Event] = []
 
-    def run(self, started: Started) -> Execution:
-        """Rolls back what can be and gives the record of it."""
-        self._note([started])
+    def run(self, started: Started, warnings: Sequence[str] = ()) -> Execution:
+        """Rolls back what can be and gives the record of it, ``warnings`` included."""
+        self._note([started, *(Warned(started.at, warning) for warning in warnings)])
         groups = written_groups(self.undone)
         try:
             for start in range(0, len(groups), BATCH):

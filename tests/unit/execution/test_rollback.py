@@ -181,9 +181,9 @@ def test_the_intent_is_on_disk_before_the_write(tmp_path: Path) -> None:
 def test_a_dry_run_tells_the_same_and_writes_nothing(tmp_path: Path) -> None:
     cluster = target().group("g", {T0: 3})
     done = executed(cluster, tmp_path, {T0: 3})
-    rehearsal, _ = rehearse_undo(done, cluster, CREATED)
+    rehearsal = rehearse_undo(done, cluster, CREATED)
     assert rehearsal.groups[0].changes == (("a.orders", 0, 50, 3), ("a.orders", 1, 60, None))
     assert (rehearsal.exit_code, rehearsal.undoes) == (0, "e-1")
     assert cluster.groups["g"].commits[T0].offset == 50
     cluster.groups["g"].members = (APP,)
-    assert rehearse_undo(done, cluster, CREATED)[0].exit_code == 3
+    assert rehearse_undo(done, cluster, CREATED).exit_code == 3
