@@ -87,6 +87,11 @@ def maybe_fault(number: int, message: str | None = None) -> Fault | None:
     return fault(number, message) if number else None
 
 
+def corrupt(message: str) -> Fault:
+    """Makes the fault of bytes a broker sent that fail their check: a retry would bring the same ones."""
+    return Fault(2, name_of(2), message)
+
+
 def fault_of_loss(error: ClusterError, *, number: int = NO_ANSWER) -> Fault:
     """Makes the fault of an item whose broker could not be asked."""
     return fault(CREDENTIALS_REFUSED if isinstance(error, CredentialsRefused) else number, error.message)

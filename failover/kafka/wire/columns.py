@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable
 from typing import TypeVar
 
 from failover.errors import BrokerError, ClusterUnreachable, NotAuthorized
-from failover.kafka.faults import fault
+from failover.kafka.faults import corrupt, fault
 from failover.kafka.wire.batches import Batch, UnreadableBatch, check, decode, decode_columns, split
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
@@ -22,7 +22,7 @@ Row = tuple[int, int, bytes | None, bytes | None]
 T = TypeVar("T", Row, Record)
 
 CHUNK_BYTES = 1 << 20
-_OUT_OF_RANGE, _CORRUPT, _TOPIC_DENIED, _NOT_AVAILABLE = 1, 2, 29, 78
+_OUT_OF_RANGE, _TOPIC_DENIED, _NOT_AVAILABLE = 1, 29, 78
 
 
 async def read_columns(
@@ -94,6 +94,10 @@ async def _fetch(cluster: WireCluster, tp: TopicPartition, position: int) -> Fet
         async def send(node: int, _: object) -> dict[TopicPartition, Fetched | Fault]:
             asked = FetchPartition(*tp, position, CHUNK_BYTES, leader.topic_id, leader.epoch)
             answer = await cluster.send(node, fetch_call([asked], max_bytes=CHUNK_BYTES), purpose="read")
+            while not answer.error and not answer.partitions:
+                # Under a quota a broker answers without partitions (measured on Kafka 4.1.1); the connection waits
+                # as long as it says before the next request, which is no silence and costs no budget.
+                answer = await cluster.send(node, fetch_call([asked], max_bytes=CHUNK_BYTES), purpose="read")
             if answer.error:
                 return {tp: fault(answer.error)}
             fetched = answer.partitions[0]
@@ -117,7 +121,7 @@ def _batches(cluster: WireCluster, tp: TopicPartition, fetched: Fetched, positio
     try:
         batches = [batch for batch in split(fetched.records) if batch.next_offset > position]
     except UnreadableBatch as error:
-        raise _error(cluster, tp, fault(_CORRUPT, str(error))) from error
+        raise _error(cluster, tp, corrupt(str(error))) from error
     return batches, batches[-1].next_offset if batches else position
 
 
@@ -141,7 +145,7 @@ def _decoded(
                 decoded = [row for row in decoded if position <= row[0] < end]
             rows += decoded
     except UnreadableBatch as error:
-        raise _error(cluster, tp, fault(_CORRUPT, str(error))) from error
+        raise _error(cluster, tp, corrupt(str(error))) from error
     return rows
 
 

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from failover.errors import ClusterError, CredentialsRefused
-from failover.kafka.faults import fault
+from failover.kafka.faults import corrupt, fault
 from failover.kafka.wire.batches import UnreadableBatch, check, decode, split
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
@@ -18,7 +18,7 @@ from failover.model.names import Fault
 from failover.model.records import Record, Window, WindowRequest
 
 FETCH_BYTES = 8 << 20
-_OUT_OF_RANGE, _CORRUPT, _UNKNOWN_TOPIC = 1, 2, 3
+_OUT_OF_RANGE = 1
 _BYTES_A_RECORD = 512
 _SMALLEST, _LARGEST_GUESS = 32 << 10, 1 << 20
 
@@ -158,7 +158,7 @@ def _take(reading: _Reading, fetched: Fetched, *, full: bool, max_bytes: int) ->
             if reading.position >= stop:
                 break
     except UnreadableBatch as error:
-        reading.fault = fault(_CORRUPT, str(error))
+        reading.fault = corrupt(str(error))
         return
     reading.finished = reading.position >= min(stop, reading.log_end)
     if not reading.finished and not full:

@@ -423,14 +423,41 @@ def test_damaged_batches_stop_the_reading():
 
 def test_a_throttled_broker_is_left_alone_for_as_long_as_it_says():
     async def work(cluster: WireCluster, broker: FakeBroker) -> None:
-        loop = asyncio.get_running_loop()
-        broker.script[METADATA] = lambda _: metadata({1: broker.port}, throttle=150)
+        loop, asked_at = asyncio.get_running_loop(), []
+
+        def answer(_: Asked) -> Answer:
+            asked_at.append(loop.time())
+            return metadata({1: broker.port}, throttle=150)
+
+        broker.script[METADATA] = answer
         await cluster.metadata()
-        heard = loop.time()
+        quiet_until = (await cluster.connection(1)).pace.quiet_until
         await cluster.metadata()
-        assert loop.time() - heard >= 0.14
+        assert asked_at[0] < quiet_until <= asked_at[1]
 
     scene(work, {})
+
+
+def test_an_answer_without_partitions_is_asked_for_again():
+    # as brokers answer under a quota
+    def bare(throttle: int) -> bytes:
+        out = body(throttle=throttle)
+        out.int16(0)
+        out.int32(0)
+        out.array(0)
+        out.tags()
+        return bytes(out.data)
+
+    async def work(cluster: WireCluster, broker: FakeBroker) -> None:
+        ask = WindowRequest("source", TP, 0, 5)
+        broken = iter([bare(300), fetched(batch(0, range(5)), end=5)] * 2)
+        broker.script[FETCH] = lambda _: next(broken)
+        window = (await read_windows(cluster, [ask]))[ask]
+        assert (window.fault, len(window.records)) == (None, 5)
+        rows = [row async for rows in read_columns(cluster, TP) for row in rows]
+        assert len(rows) == 5
+
+    scene(work, {LIST_OFFSETS: ends(0, 5)}, silence=0.2)
 
 
 def test_a_brokers_loss_leaves_the_listing_of_the_others():
