@@ -13,7 +13,7 @@ class MirrorOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Says how MirrorMaker 2 mirrors.
 
     Intervals in seconds. ``both_ways`` enables the opposite flow too. ``identity`` keeps topic
-    names (IdentityReplicationPolicy). ``settings`` go into the file as they are and win.
+    names (IdentityReplicationPolicy). ``settings`` win over all the others.
     """
 
     topics: str = ".*"
@@ -39,6 +39,7 @@ class Endpoint(msgspec.Struct, frozen=True):
     ca: Path | None = None
 
 
+_BACKSLASH = "\\"
 _LOGIN = {
     "SCRAM-SHA-512": "org.apache.kafka.common.security.scram.ScramLoginModule",
     "PLAIN": "org.apache.kafka.common.security.plain.PlainLoginModule",
@@ -87,7 +88,8 @@ def mm2_properties(
         settings["replication.policy.class"] = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
     settings |= options.settings
     settings |= dict(added or {})
-    return "".join(f"{key} = {value}\n" for key, value in settings.items())
+    # java.util.Properties takes a single backslash away: t\..* must be written t\\..*
+    return "".join(f"{key} = {value.replace(_BACKSLASH, _BACKSLASH * 2)}\n" for key, value in settings.items())
 
 
 def _connection(endpoint: Endpoint) -> dict[str, str]:

@@ -32,6 +32,7 @@ from failover.lab.lab import Lab, wait_until
 from failover.lab.mirror import MirrorOptions
 from failover.lab.side import Side
 from failover.lab.state import LabOptions
+from failover.lab.traffic import Load, write
 from failover.lab.up import up
 from failover.model import Record, TopicPartition
 
@@ -73,9 +74,12 @@ class Recorder:
     def restarted(self) -> str:
         """Kills MirrorMaker 2 twice with SIGKILL while it copies: stretches are copied twice."""
         self.source.create_topic(self.topic, 2)
-        self.start_mirror(flush_seconds=5)
+        self.start_mirror()
         for part in range(3):
-            self.source.produce(self.topic, 5_000)
+            self.source.produce(self.topic, 2_500)
+            self.wait_copied()
+            self.wait_flushed()
+            self.source.produce(self.topic, 2_500)
             self.wait_copied(share=(part + 0.8) / (part + 1))
             if part < 2:
                 self.lab.kill(self.mirror_name)
@@ -83,26 +87,24 @@ class Recorder:
         self.wait_copied()
         self.commit({f"g{tenth}": self.at(tenth / 10, short=11) for tenth in range(1, 11)})
         return (
-            "15,000 records, MirrorMaker 2 killed with SIGKILL after about 4,000 and 9,000; each restart copies again"
+            "15,000 records, MirrorMaker 2 killed with SIGKILL twice; each restart copies again what came after a flush"
         )
 
     def compacted(self) -> str:
         """Mirrors a topic that compaction has left with holes before the mirror began."""
         config = {"cleanup.policy": "compact", "segment.ms": "200", "min.cleanable.dirty.ratio": "0.01"}
         self.source.create_topic(self.topic, 1, config=config)
-        for _ in range(8):
-            self.source.produce(self.topic, 500, keys=120)
-            time.sleep(0.3)  # a segment is closed by the first record that comes after segment.ms
-        self.source.produce(self.topic, 300, keys=300)
+        # slow enough for a dozen segments: the one that is written to is never compacted
+        write(self.source, Load(topic=self.topic, rate=1_500, count=4_500, keys=1_500, size=0))
 
         def holes() -> bool:
-            return len(self.source.read(self.topic)[0]) < 2_500
+            return len(self.source.read(self.topic)[0]) < 2_400
 
         wait_until(holes, seconds=60, what=f"compaction of {self.topic}", every=0.5)
         self.start_mirror()
         self.wait_copied()
         self.commit({f"g{tenth}": self.at(tenth / 10, short=5) for tenth in range(1, 11)})
-        return "4,300 records of 300 keys, compacted on the source before the mirror began, compacted on the target too"
+        return "4,500 records of 1,500 random keys, compacted on the source before the mirror began"
 
     # -- steps ---------------------------------------------------------------------------------
 
@@ -118,14 +120,14 @@ class Recorder:
     def remote(self) -> str:
         return f"{self.flow[0]}.{self.topic}"
 
-    def start_mirror(self, *, flush_seconds: float = 1) -> None:
+    def start_mirror(self) -> None:
         """Starts a MirrorMaker 2 for this scenario's topic alone."""
         options = MirrorOptions(
             topics=self.topic.replace(".", r"\."),
             groups=r"g\d+",
             checkpoint_seconds=1,
             refresh_seconds=1,
-            flush_seconds=flush_seconds,
+            flush_seconds=1,
         )
         self.lab.write_config(self.config, options, aliases=self.flow)
         self.lab.start_mirror(self.config, name=self.mirror_name)
@@ -140,6 +142,16 @@ class Recorder:
             return len(wanted & found) >= share * len(wanted) or (share == 1.0 and self._caught_up())
 
         wait_until(copied, seconds=120, what=f"{share:.0%} of {self.topic} on the target", every=0.1)
+
+    def wait_flushed(self) -> None:
+        """Waits until MirrorMaker 2 has stored how far it has read."""
+        topic = f"mm2-offsets.{self.flow[0]}.internal"
+
+        def stored() -> int:
+            return sum(end for _, end in self.target.ends(topic).values())
+
+        before = stored()
+        wait_until(lambda: stored() > before, seconds=60, what=f"a new record in {topic}", every=0.1)
 
     def _caught_up(self) -> bool:
         now = {record.value for records in self.source.read(self.topic).values() for record in records}
