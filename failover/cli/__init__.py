@@ -16,6 +16,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "execute": ("failover.cli.execute", "Commit a plan's offsets to the target."),
     "verify": ("failover.cli.verify", "Does the target hold what was written, and who came back."),
     "rollback": ("failover.cli.rollback", "Put back the offsets from before an execution."),
+    "evict": ("failover.cli.evict", "Remove lingering members of a group on the target."),
     "history": ("failover.cli.history", "Past executions on record."),
     "show": ("failover.cli.show", "One execution or plan in full."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),

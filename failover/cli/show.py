@@ -11,7 +11,7 @@ from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.past import Located, locate, plan_of, target_of
 from failover.cli.wiring import state_folder, utc_now
 from failover.errors import FailoverError, PlanNotFound, RunNotFound
-from failover.state.runs import is_file
+from failover.state.runs import EVICTION, JOURNAL, find_run, is_file
 
 if TYPE_CHECKING:
     from failover.model.execution import Execution
@@ -28,6 +28,8 @@ def command(settings: Settings, /, *, reference: str) -> int:
     Where an execution left an outcome unknown, the target is asked what it holds; the answer is kept.
     """
     state = state_folder(settings)
+    if reference.startswith(EVICTION):
+        return _show_eviction(settings, state, reference)
     if not _is_plan_file(reference):
         try:
             return _show_run(settings, locate(settings, state, reference))
@@ -38,6 +40,16 @@ def command(settings: Settings, /, *, reference: str) -> int:
     else:
         missing = RunNotFound(f"there is no plan {reference}")
     return _show_plan(settings, state, reference, missing)
+
+
+def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> int:
+    from failover.execution.evict import build_eviction
+    from failover.report.evict_text import eviction_text
+    from failover.state.journal import read_journal
+
+    eviction = build_eviction(read_journal(find_run(state, reference) / JOURNAL))
+    settings.emit_value(eviction, {"table": lambda: eviction_text(eviction)})
+    return 0
 
 
 def _is_plan_file(reference: str) -> bool:

@@ -18,6 +18,8 @@ from failover.model.plan import Plan
 from failover.state.journal import (
     Answer,
     Event,
+    Evicted,
+    Evicting,
     Finished,
     IntendedPartition,
     Intent,
@@ -103,7 +105,7 @@ class _Run:
                 self.finished = event
             elif isinstance(event, Warned):
                 self.warnings.append(event.message)
-            else:
+            elif not isinstance(event, Evicting | Evicted):
                 self.stories.setdefault(event.group, _Story()).take(event)
         if not self.starts:
             raise ValueError("a journal begins with its started event")

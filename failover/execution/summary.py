@@ -12,8 +12,8 @@ from failover.errors import FailoverError
 from failover.execution.record import NOT_REACHED
 from failover.execution.runs import load_run
 from failover.model.execution import Execution, Outcome, RunSummary, Status
-from failover.state.journal import Event, Finished, Started, decode_events
-from failover.state.runs import EVICTION, first_line, last_line
+from failover.state.journal import Event, Finished, Started, decode_events, read_journal
+from failover.state.runs import EVICTION, JOURNAL, first_line, last_line
 
 _COMMITTED = (Status.COMMITTED, Status.UNCHANGED)
 
@@ -52,10 +52,19 @@ def summaries(folders: Iterable[Path]) -> tuple[list[RunSummary], list[str]]:
     for folder in folders:
         try:
             if first_line(folder):
-                found.append(_of_ends(folder) or summarize(load_run(folder)))
+                found.append(_of_ends(folder) or _whole(folder))
         except (FailoverError, OSError, ValueError) as error:
             unreadable.append(f"{folder.name}: {error}")
     return sorted(found, key=lambda run: run.started, reverse=True), unreadable
+
+
+def _whole(folder: Path) -> RunSummary:
+    """Sums up from every event, where the journal is not closed."""
+    if folder.name.startswith(EVICTION):
+        started = read_journal(folder / JOURNAL)[0]
+        if isinstance(started, Started):
+            return of_events(started, None)
+    return summarize(load_run(folder))
 
 
 def _of_ends(folder: Path) -> RunSummary | None:

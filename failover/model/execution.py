@@ -225,3 +225,25 @@ class History(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.histo
     runs: tuple[RunSummary, ...]
     unreadable: tuple[str, ...] = ()
     note: str = ""
+
+
+class Eviction(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.eviction"):
+    """Is the removal of members from one group on the target.
+
+    ``members``: whom it was about. ``faults``: (member id, why) of those not removed. ``left``: the
+    members found afterwards, None when nobody could tell; a live client has joined again by then.
+    """
+
+    id: str
+    group: str
+    started: datetime
+    finished: datetime | None
+    outcome: Outcome
+    operator: str
+    reason: str
+    source_alias: str
+    target_alias: str
+    members: tuple[Member, ...]
+    faults: tuple[tuple[str, str], ...] = ()
+    left: tuple[Member, ...] | None = None
+    state: str = ""

@@ -130,6 +130,24 @@ class Seen(msgspec.Struct, frozen=True, tag_field="event", tag="seen"):
     members: int
 
 
+class Evicting(msgspec.Struct, frozen=True, tag_field="event", tag="evicting"):
+    """Says that members are about to be removed from a group."""
+
+    at: datetime
+    group: str
+    members: tuple[Member, ...]
+
+
+class Evicted(msgspec.Struct, frozen=True, tag_field="event", tag="evicted"):
+    """Is what became of it: (member id, fault) of those not removed, and the members found afterwards."""
+
+    at: datetime
+    group: str
+    faults: tuple[tuple[str, str], ...]
+    left: tuple[Member, ...]
+    state: str
+
+
 class Warned(msgspec.Struct, frozen=True, tag_field="event", tag="warned"):
     """Is a warning of the execution as a whole."""
 
@@ -152,7 +170,7 @@ class Finished(msgspec.Struct, frozen=True, tag_field="event", tag="finished"):
     open: int = 0
 
 
-Event = Started | Left | Intent | Answer | ReadBack | Seen | Warned | Finished
+Event = Started | Left | Intent | Answer | ReadBack | Seen | Evicting | Evicted | Warned | Finished
 
 _encoder = msgspec.json.Encoder()
 _decoder = msgspec.json.Decoder(Event)
