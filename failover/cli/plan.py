@@ -16,6 +16,7 @@ from failover.cli.wiring import choose_flow, load, open_cluster, operator, state
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.inventory.snapshot import Comparison
     from failover.kafka.port import Cluster
     from failover.model.plan import Plan, PlanOptions
     from failover.state.folder import StateFolder
@@ -57,6 +58,7 @@ def make(
 ) -> tuple[Plan, Path]:
     """Looks at both clusters, decides, and saves the plan; gives the plan and its file."""
     from failover._version import __version__
+    from failover.cli.shared import holder, runs_topic
     from failover.inventory.flow import flow_of
     from failover.inventory.selection import Selection
     from failover.inventory.snapshot import take_snapshot
@@ -67,11 +69,13 @@ def make(
     selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
     flow = flow_of(config, selected)
     memory = recall(state, selected)
+    clusters: dict[str, Cluster] = {}
     with ProgressBar(settings) as progress, ExitStack() as opened:
 
         def open_one(alias: str) -> Cluster:
             cluster = open_cluster(settings, selected, alias)
             opened.callback(cluster.close)
+            clusters[alias] = cluster
             return cluster
 
         snapshot = take_snapshot(
@@ -82,7 +86,12 @@ def make(
             now=utc_now,
             progress=progress,
             earlier=memory.earlier,
+            comparison=_comparison(config) if options.content else None,
         )
+        answers = snapshot.target.status.answers and selected.target in clusters
+        locked_by = holder(clusters[selected.target], runs_topic(config, selected.source)) if answers else ""
+        if locked_by:
+            settings.say(f"locked: {locked_by}")
     plan = make_plan(
         snapshot,
         options,
@@ -93,8 +102,21 @@ def make(
         tool_version=__version__,
         earlier=memory.plan,
         written=memory.written,
+        locked_by=locked_by,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))
+
+
+def _comparison(config: Config) -> Comparison:
+    """Makes the comparison of records, with the configuration's limit."""
+    from functools import partial
+
+    from failover.inventory.comparing import MAX_RECORDS, record_comparison
+
+    given = "exact.max.records" in config.failover
+    return partial(
+        record_comparison, max_records=config.failover.integer("exact.max.records") if given else MAX_RECORDS
+    )
 
 
 def write_copy(target: Path, saved: Path) -> None:

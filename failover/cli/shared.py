@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from failover.cli.wiring import operator
+from failover.cli.wiring import operator, utc_now
 from failover.execution.claims import Claim
-from failover.execution.lock import Lock
+from failover.execution.lock import Lock, live_holder
 from failover.execution.runlog import RunLog, Shared
 
 if TYPE_CHECKING:
@@ -69,6 +69,13 @@ def look(cluster: Cluster, topic: str | None) -> Shared:
         return Shared()
     log = RunLog(cluster, topic)
     return log.read() if log.exists() else Shared()
+
+
+def holder(cluster: Cluster, topic: str | None) -> str:
+    """Says who executes on the flow now, "" when nobody does; for ``plan``, which writes nothing."""
+    if topic is None:
+        return ""
+    return live_holder(RunLog(cluster, topic), now=utc_now(), dead=_dead)
 
 
 def machine() -> str:

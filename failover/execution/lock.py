@@ -6,17 +6,19 @@ import logging
 import threading
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TypeVar
 
 import msgspec
 
 from failover.errors import FailoverError, Locked
-from failover.execution.claims import RENEW_SECONDS, Claim, Holder, replay
+from failover.execution.claims import RENEW_SECONDS, Claim, Holder, over, replay
 from failover.execution.runlog import RunLog, Shared
 
 PATIENCE_SECONDS = 3.0
 """How long an execution waits for the lock's topic to answer before it goes on without."""
 
 _ATTEMPTS = 3
+T = TypeVar("T")
 _LOG = logging.getLogger(__name__)
 
 
@@ -33,7 +35,6 @@ class Lock:
         self._dead = dead
         self._renew = renew
         self._held = False
-        self._given_up = False
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -43,27 +44,12 @@ class Lock:
         ``force``: a live holder is told, not obeyed. Raises ``Locked`` when somebody alive holds it. The topic
         has ``patience`` seconds to answer.
         """
-        box: list[tuple[Shared, Holder | None] | BaseException] = []
-
-        def work() -> None:
-            try:
-                box.append(self._claim())
-            except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
-                box.append(error)
-            if self._given_up:
-                self._let_go()
-
-        worker = threading.Thread(target=work, name="failover-lock", daemon=True)
-        worker.start()
-        worker.join(patience)
-        if not box:
-            self._given_up = True
+        try:
+            found = within(patience, self._claim, late=self._let_go)
+        except TimeoutError:
             return Shared(), f"topic {self._log.partition.topic} gave no answer within {patience:g} s"
-        found = box[0]
-        if isinstance(found, FailoverError):
-            return Shared(), found.message
-        if isinstance(found, BaseException):
-            raise found
+        except FailoverError as error:
+            return Shared(), error.message
         shared, holder = found
         if holder is not None and holder.claim.id != self._me.id:
             if force:
@@ -115,6 +101,53 @@ class Lock:
             self._log.append_claim(msgspec.structs.replace(self._me, do="release"))
         except FailoverError as error:
             _LOG.info("the lock could not be released, it ends by itself: %s", error.message)
+
+
+def within(seconds: float, work: Callable[[], T], *, late: Callable[[], None] | None = None) -> T:
+    """Does some work aside and gives its result, or raises what it raises; ``TimeoutError`` after ``seconds``.
+
+    The work then goes on by itself, and ``late`` is called once it has ended.
+    """
+    box: list[T] = []
+    errors: list[BaseException] = []
+    given_up = threading.Event()
+
+    def run() -> None:
+        try:
+            box.append(work())
+        except BaseException as error:  # noqa: BLE001 - handed to the waiting thread
+            errors.append(error)
+        if given_up.is_set() and late is not None:
+            late()
+
+    worker = threading.Thread(target=run, name="failover-aside", daemon=True)
+    worker.start()
+    worker.join(seconds)
+    if errors:
+        raise errors[0]
+    if not box:
+        given_up.set()
+        raise TimeoutError
+    return box[0]
+
+
+def live_holder(log: RunLog, *, now: datetime, dead: Callable[[Claim], bool]) -> str:
+    """Says who holds the lock, "" when nobody alive does or nobody can tell within ``PATIENCE_SECONDS``.
+
+    Writes nothing and does not make the topic. ``now`` is this machine's clock, held against the
+    brokers' append times: a difference between both shows.
+    """
+
+    def look() -> Holder | None:
+        return replay(log.read().claims) if log.exists() else None
+
+    try:
+        holder = within(PATIENCE_SECONDS, look)
+    except (FailoverError, TimeoutError):
+        return ""
+    if holder is None or over(holder, int(now.timestamp() * 1000)) or dead(holder.claim):
+        return ""
+    return held_text(holder)
 
 
 def held_text(holder: Holder) -> str:

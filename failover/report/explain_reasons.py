@@ -136,6 +136,20 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
         "Use another group id on the target, or remove that group there.",
         "group jobs is a share group on standby",
     ),
+    "progressed": (
+        "reason",
+        "consumers went on from what was written",
+        "Rolling back would make them read again what they consumed since, so the partition is left where it is.",
+        "Nothing, if they are to go on here. To go back all the same: stop them, and plan the other direction.",
+        "payments went on from 5000 to 5040 on primary.orders-3: going back would undo 40 records",
+    ),
+    "rolled-back": (
+        "reason",
+        "the partition stands as before the execution",
+        "What stood before was written again; where nothing stood, the commit was deleted.",
+        "Plan again before consumers start: failover plan.",
+        "primary.orders-3: 5000 -> 4200",
+    ),
     "commits-moving": (
         "reason",
         "the group's commits move although it has no members",

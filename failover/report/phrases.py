@@ -35,6 +35,8 @@ PHRASES = {
     "all-or-nothing": "withheld by --all-or-nothing",
     "not-reached": "the execution ended before it",
     "expired": "commit is gone",
+    "progressed": "consumers went on since",
+    "rolled-back": "",
     "moved": "commit moved",
 }
 

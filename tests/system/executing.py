@@ -65,9 +65,9 @@ def make_plan(pair: Pair, wanted: Mapping[str, Offsets], **changes: Any) -> Plan
         standing = cluster.committed(list(wanted))
     groups: list[PlannedGroup] = []
     for name, offsets in wanted.items():
-        now = standing[name]
-        assert isinstance(now, dict)
-        groups.append(group(name, offsets, {tp: commit.offset for tp, commit in now.items()}))
+        held = standing[name]
+        assert isinstance(held, dict)
+        groups.append(group(name, offsets, {tp: commit.offset for tp, commit in held.items()}))
     now = datetime.now(UTC)
     made = msgspec.structs.replace(
         plan(*groups),

@@ -29,7 +29,7 @@ def cluster() -> FakeCluster:
 
 def run(cluster: FakeCluster, path: Path, *, static_only: bool = False) -> Eviction:
     info, members = candidates(cluster, "g", static_only=static_only)
-    assert "joins again" in evict_question("g", "b", info.state, members)
+    assert "still runs joins" in evict_question("g", "b", info.state, members)
     journal = Journal(path / "v-1" / JOURNAL)
     begin = started(plan(), "v-1", plan_id="", selected=("g",))
     try:

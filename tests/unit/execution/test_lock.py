@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
@@ -12,7 +13,7 @@ from hypothesis import strategies as st
 
 from failover.errors import Locked
 from failover.execution.claims import TTL_SECONDS, Claim, replay
-from failover.execution.lock import Lock
+from failover.execution.lock import Lock, live_holder
 from failover.execution.record import build, build_bare
 from failover.execution.runlog import CHUNK_BYTES, RunLog, SharedJournal
 from failover.model.execution import Status
@@ -144,6 +145,28 @@ def test_without_the_topic_it_goes_on_and_says_why(how: str) -> None:
     assert shared.claims == ()
     silence.set()
     taken.release()
+
+
+def test_a_plan_is_told_of_a_live_holder_and_makes_no_topic() -> None:
+    cluster = target()
+    log = RunLog(cluster, TOPIC)
+    later = CREATED + timedelta(seconds=61)
+
+    def told(now: datetime = CREATED, *, dead: bool = False) -> str:
+        return live_holder(log, now=now, dead=lambda _: dead)
+
+    assert told() == ""
+    assert TOPIC not in cluster.infos
+    cluster.append_time = lambda: int(CREATED.timestamp() * 1000)
+    first = lock(cluster, ANN)
+    first.acquire()
+    assert "ann on ops-1" in told()
+    assert told(dead=True) == told(later) == ""
+    cluster.no_read.add(TOPIC)
+    assert told() == ""
+    cluster.no_read.clear()
+    first.release()
+    assert told() == ""
 
 
 def test_what_one_machine_wrote_another_one_continues(tmp_path: Path) -> None:
