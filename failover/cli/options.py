@@ -31,6 +31,9 @@ def plan_options() -> list[click.Parameter]:
             show_default=True,
             help="Least precision accepted.",
         ),
+        click.Option(
+            ["--no-content"], is_flag=True, help="Do not compare records (needs READ on both topics otherwise)."
+        ),
         click.Option(["--all-or-nothing"], is_flag=True, help="Write nothing unless every partition can be written."),
         click.Option(["--require-source-inactive"], is_flag=True, help="Refuse groups with members on the source."),
         click.Option(["--allow-rewind"], is_flag=True, help="May move a standing commit back."),
@@ -62,6 +65,7 @@ def to_options(values: Mapping[str, Any]) -> PlanOptions:
         group_pattern=values["group_pattern"],
         exclude_groups=tuple(dict.fromkeys(values["exclude_groups"])),
         precision=values["precision"],
+        content=not values["no_content"],
         all_or_nothing=values["all_or_nothing"],
         require_source_inactive=values["require_source_inactive"],
         allow_rewind=values["allow_rewind"],

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import Future
 from datetime import datetime
 from typing import TypeVar
@@ -137,6 +138,32 @@ def read_offsets(cluster: Cluster, groups: Collection[str]) -> Offsets:
     return Offsets(commits, faults)
 
 
+class EndsOrder:
+    """Lets the source's log ends be read only after the target's.
+
+    A group that stands at the source's end has read everything, and so the target's end passes
+    nothing unread; that holds only if nothing was copied between the two readings from beyond the
+    source's end as it was read.
+    """
+
+    def __init__(self, first: str) -> None:
+        self._first = first
+        self._read = threading.Event()
+
+    @contextlib.contextmanager
+    def turn(self, alias: str) -> Iterator[None]:
+        """Waits for this cluster's turn."""
+        if alias != self._first:
+            self._read.wait()
+        yield
+        if alias == self._first:
+            self.give_way()
+
+    def give_way(self) -> None:
+        """Says that the first cluster's ends are read, or, after a failure, never will be."""
+        self._read.set()
+
+
 def second_look(
     cluster: Cluster,
     first: FirstLook,
@@ -144,12 +171,14 @@ def second_look(
     offsets: Offsets,
     topics: Iterable[str],
     *,
+    order: EndsOrder,
     pending: bool = False,
 ) -> ClusterView:
     """Describes the groups and topics of a plan, and last of all reads the logs' ends.
 
     Ends are read after commits and syncs, so that none of those can seem to lie beyond them.
-    ``topics``: names the cluster may not have. ``pending``: also ask what open transactions hold back.
+    ``topics``: names the cluster may not have. ``order``: see there. ``pending``: also ask what open
+    transactions hold back.
     """
     described = in_background(lambda: cluster.describe_groups(groups) if groups else {})
     held = in_background(lambda: cluster.pending(groups) if pending and groups else {})
@@ -168,7 +197,9 @@ def second_look(
     ]
     logs: dict[TopicPartition, LogRange] = {}
     log_faults: dict[TopicPartition, Fault] = {}
-    for tp, found in (cluster.log_ranges(partitions) if partitions else {}).items():
+    with order.turn(cluster.alias):
+        ranges = cluster.log_ranges(partitions) if partitions else {}
+    for tp, found in ranges.items():
         if isinstance(found, Fault):
             log_faults[tp] = found
         else:

@@ -34,8 +34,8 @@ class Question(NamedTuple):
 
 
 Answers: TypeAlias = dict[Question, Translation]
-Refine: TypeAlias = Callable[[Sequence[Question], Mapping[Question, Translation]], Mapping[Question, Translation]]
-"""Gets the questions whose answer is not exact, with these answers; gives better ones for some of them."""
+Refine: TypeAlias = Callable[[Sequence[Question]], Mapping[Question, Translation]]
+"""Gets the questions whose answer is not exact; gives better answers for some of them."""
 
 
 class Evidence(msgspec.Struct, frozen=True):
@@ -84,12 +84,23 @@ def answer(questions: Sequence[Question], evidence: Evidence, refine: Refine | N
     answers = _by_syncs(questions, evidence)
     if refine is not None:
         rest = [each for each in questions if each not in answers or answers[each].precision is not Precision.EXACT]
-        answers.update(refine(rest, answers))
+        answers.update(refine(rest))
     for each in questions:
         better = _by_checkpoint(each, answers.get(each), evidence.target_logs.get(each.target))
         if better is not None:
             answers[each] = better
     return answers
+
+
+def bounds_of(evidence: Evidence, source: TopicPartition, target: TopicPartition) -> LogBounds:
+    """Gives where both logs of a partition begin and end; the target's must be known."""
+    log, source_log = evidence.target_logs[target], evidence.source_logs.get(source)
+    return LogBounds(
+        target_start=log.start,
+        target_end=log.end,
+        source_start=None if source_log is None else source_log.start,
+        source_end=None if source_log is None else source_log.end,
+    )
 
 
 def _by_syncs(questions: Sequence[Question], evidence: Evidence) -> Answers:
@@ -102,13 +113,7 @@ def _by_syncs(questions: Sequence[Question], evidence: Evidence) -> Answers:
             continue
         key = each.source, each.target, each.upstream
         if key not in known:
-            source_log = evidence.source_logs.get(each.source)
-            bounds = LogBounds(
-                target_start=log.start,
-                target_end=log.end,
-                source_start=None if source_log is None else source_log.start,
-                source_end=None if source_log is None else source_log.end,
-            )
+            bounds = bounds_of(evidence, each.source, each.target)
             known[key] = translate(each.upstream, evidence.syncs.get(each.source), bounds)
         answers[each] = known[key]
     return answers

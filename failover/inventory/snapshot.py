@@ -15,6 +15,7 @@ from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused,
 from failover.inventory.flow import Flow
 from failover.inventory.internal_topics import read_checkpoints, topics_of_connect_offsets
 from failover.inventory.look import (
+    EndsOrder,
     FirstLook,
     Offsets,
     Report,
@@ -37,6 +38,10 @@ from failover.translate.segments import Syncs
 T = TypeVar("T")
 
 
+Comparison = Callable[[Cluster | None, Cluster, Evidence, Report], Refine]
+"""Makes the stage that compares records: gets source (None: no answer), target, evidence, progress."""
+
+
 class Earlier(msgspec.Struct, frozen=True):
     """Is what this tool remembers of earlier looks; see the fields of ``Snapshot`` of the same names."""
 
@@ -55,7 +60,7 @@ def take_snapshot(
     source_down: bool = False,
     progress: Report | None = None,
     earlier: Earlier = Earlier(),  # noqa: B008 - frozen
-    refine: Refine | None = None,
+    comparison: Comparison | None = None,
 ) -> Snapshot:
     """Looks at both clusters at once and translates every group's offsets.
 
@@ -68,7 +73,7 @@ def take_snapshot(
     dead source), ``NotAuthorized`` and ``BrokerError`` when neither checkpoints nor offset syncs
     can be read, ``GroupNotFound``, ``UsageError``.
     """
-    look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, refine=refine)
+    look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, comparison=comparison)
     return look.take(source_down=source_down)
 
 
@@ -84,7 +89,7 @@ class _Look:
         taken: datetime,
         progress: Report | None,
         earlier: Earlier,
-        refine: Refine | None,
+        comparison: Comparison | None,
     ) -> None:
         self.flow = flow
         self.open_cluster = open_cluster
@@ -92,7 +97,7 @@ class _Look:
         self.taken = taken
         self.progress = progress
         self.earlier = earlier
-        self.refine = refine
+        self.comparison = comparison
         self.lock = threading.Lock()
         self.source_lost: ClusterView | None = None
 
@@ -130,11 +135,15 @@ class _Look:
         self._report("describing groups", len(groups))
         source_view = self.source_lost
         described = None
+        order = EndsOrder(first=flow.target)
         if source is not None and first is not None and at_source is not None:
             described = in_background(
-                partial(second_look, source, first, groups, at_source, mirrored.values(), pending=True)
+                partial(second_look, source, first, groups, at_source, mirrored.values(), order=order, pending=True)
             )
-        target_view = second_look(target, target_first, groups, offsets, mirrored)
+        try:
+            target_view = second_look(target, target_first, groups, offsets, mirrored, order=order)
+        finally:
+            order.give_way()  # a source that waits for its turn must not wait for ever
         source_view = self._of_source(described) or self.source_lost
         assert source_view is not None
         self._require_found(groups, candidates, known, target_view, source_view)
@@ -151,6 +160,8 @@ class _Look:
             translations=self._translate(
                 questions_of(groups, mirrored, source_view.commits, checkpoints),
                 Evidence(syncs, source_view.logs, target_view.logs),
+                None if self.source_lost is not None else source,
+                target,
             ),
             mm2_answers={g: {tp: seen.downstream for tp, seen in found.items()} for g, found in checkpoints.items()},
             not_planned=tuple(sorted((*candidates.left_out, *idle), key=lambda left: left.group)),
@@ -263,11 +274,12 @@ class _Look:
         return topics_of_connect_offsets(target, info, self.flow.source)
 
     def _translate(
-        self, questions: Sequence[Question], evidence: Evidence
+        self, questions: Sequence[Question], evidence: Evidence, source: Cluster | None, target: Cluster
     ) -> dict[str, dict[TopicPartition, Translation]]:
         self._report("translating offsets", len(questions))
         translations: dict[str, dict[TopicPartition, Translation]] = {}
-        for question, found in answer(questions, evidence, self.refine).items():
+        refine = None if self.comparison is None else self.comparison(source, target, evidence, self._report)
+        for question, found in answer(questions, evidence, refine).items():
             translations.setdefault(question.group, {})[question.target] = found
         return translations
 

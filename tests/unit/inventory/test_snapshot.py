@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -340,16 +341,14 @@ def test_content_comparison_finds_its_place_between_the_stages(scene: Scene) -> 
     scene.a.group("g", {ORDERS: 500})
     for at in (0, 999):
         scene.sync("orders", at, at)
-    asked: list[list[tuple[str, Proof]]] = []
+    asked: list[list[str]] = []
 
-    def refine(
-        questions: Sequence[Question], answers: Mapping[Question, Translation]
-    ) -> Mapping[Question, Translation]:
-        asked.append([(each.group, answers[each].proof) for each in questions])
-        return {each: msgspec.structs.replace(answers[each], offset=500, proof=Proof.CONTENT) for each in questions}
+    def refine(questions: Sequence[Question]) -> Mapping[Question, Translation]:
+        asked.append([each.group for each in questions])
+        return {each: Translation(each.upstream, 500, Precision.EXACT, Proof.CONTENT, 0, 0) for each in questions}
 
-    snapshot = scene.look(refine=refine)
-    assert asked == [[("g", Proof.SYNC_BELOW)]]
+    snapshot = scene.look(comparison=lambda *_: refine)
+    assert asked == [["g"]]
     assert snapshot.translations["g"][REMOTE].proof is Proof.CONTENT
 
 
@@ -416,3 +415,29 @@ def test_five_thousand_groups_half_of_them_irrelevant(scene: Scene) -> None:
     snapshot = scene.look()
     assert (len(snapshot.groups), len(snapshot.not_planned)) == (2500, 2500)
     assert ("describe_groups", 2500) in scene.b.calls
+
+
+def test_the_sources_ends_are_read_after_the_targets(scene: Scene) -> None:
+    """A group at the source's end counts as drained only if the target holds nothing from beyond that end."""
+    scene.a.group("g", {ORDERS: 1000})
+    order: list[str] = []
+    scene.a.before["log_ranges"] = lambda _: order.append("source")
+
+    def slow(_: object) -> None:
+        time.sleep(0.05)  # the source gets every chance to be first
+        order.append("target")
+
+    scene.b.before["log_ranges"] = slow
+    scene.look()
+    assert order == ["target", "source"]
+
+
+def test_a_target_that_fails_before_its_ends_are_read_keeps_nobody_waiting(scene: Scene) -> None:
+    scene.a.group("g", {ORDERS: 1000})
+
+    def fall_silent(_: object) -> None:
+        scene.b.down = "no answer"
+
+    scene.b.before["describe_topics"] = fall_silent
+    with pytest.raises(ClusterUnreachable):
+        scene.look()
