@@ -110,6 +110,10 @@ class StateError(FailoverError):
     code = "state-folder"
 
 
+class StateUnusable(StateError, UsageError):
+    """Says, before anything is contacted, that nothing can be kept where plans and journals are to be kept."""
+
+
 # -- 3: refused, nothing written ---------------------------------------------------------------
 
 

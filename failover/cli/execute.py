@@ -69,6 +69,8 @@ def command(
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     state = state_folder(settings, config)
+    if not dry_run:
+        state.require_usable()
     resumed: Resumed | None = None
     if resume is not None:
         given = typed(click.get_current_context(), plan_options())

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import click
 
-from failover.cli.params import DURATION
+from failover.cli.params import SOME_TIME
 from failover.errors import Declined, NoTerminal
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -121,7 +121,7 @@ def _global_options() -> list[click.Option]:
         ),
         click.Option(
             ["--timeout"],
-            type=DURATION,
+            type=SOME_TIME,
             metavar="D",
             callback=_keep("timeout"),
             help="Longest silence accepted from a cluster (default 10s source, 30s target).",

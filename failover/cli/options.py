@@ -56,8 +56,13 @@ def typed(ctx: click.Context, options: list[click.Parameter]) -> list[str]:
 
 def to_options(values: Mapping[str, Any]) -> PlanOptions:
     """Turns the typed values into the plan's options; raises ``UsageError`` for what contradicts itself."""
+    from failover.inventory.selection import pattern_of
     from failover.model.plan import PlanOptions
 
+    if "" in values["groups"]:
+        raise UsageError("--group wants a name", hint="leave it out to plan every group")
+    if values["group_pattern"] is not None:
+        pattern_of(values["group_pattern"])
     if values["all_groups"] and (values["groups"] or values["group_pattern"]):
         raise UsageError("--all does not go with --group or --group-pattern", hint="leave one of them out")
     return PlanOptions(

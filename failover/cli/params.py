@@ -16,6 +16,9 @@ class Duration(click.ParamType[float]):
 
     name = "duration"
 
+    def __init__(self, *, above_zero: bool = False) -> None:
+        self._above_zero = above_zero
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
         """Reads a duration; fails with what is accepted."""
         if isinstance(value, (int, float)):
@@ -25,7 +28,11 @@ class Duration(click.ParamType[float]):
         units = [unit for _, unit in parts]
         if "".join(number + unit for number, unit in parts) != text or (units != [""] and "" in units) or not units:
             self.fail(f"{value!r} is no duration; write 90, 90s, 5m or 2h", param, ctx)
-        return sum(float(number) * _UNITS[unit] for number, unit in parts)
+        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
+        if self._above_zero and seconds <= 0:
+            self.fail(f"{value!r} is no time at all; write 90, 90s, 5m or 2h", param, ctx)
+        return seconds
 
 
 DURATION = Duration()
+SOME_TIME = Duration(above_zero=True)

@@ -12,7 +12,8 @@ from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.memory import recall
 from failover.cli.options import DEFAULT_TTL, plan_options, to_options
 from failover.cli.progress import ProgressBar
-from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.cli.wiring import check_clients, choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
@@ -33,6 +34,8 @@ def command(settings: Settings, /, *, evidence: bool, output: str | None, **valu
     Reads both clusters and writes nothing to either. The plan is saved and its id printed;
     `failover execute` then commits exactly this plan.
     """
+    if output is not None:
+        require_place(Path(output).expanduser())
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     options = to_options(values)
@@ -68,6 +71,9 @@ def make(
 
     selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
     flow = flow_of(config, selected)
+    # What cannot work is said before anything is contacted, and before a silent cluster costs its time.
+    state.require_usable()
+    check_clients(settings, selected)
     memory = recall(state, selected)
     clusters: dict[str, Cluster] = {}
     with ProgressBar(settings) as progress, ExitStack() as opened:
@@ -119,10 +125,15 @@ def _comparison(config: Config) -> Comparison:
     )
 
 
+def require_place(target: Path) -> None:
+    """Raises ``UsageError`` when a copy of the plan could not be written there."""
+    if target.is_dir() or not target.absolute().parent.is_dir():
+        said = "is a folder" if target.is_dir() else "lies in a folder that does not exist"
+        raise UsageError(f"-o {target}: {said}", hint="name a file in a folder that exists")
+
+
 def write_copy(target: Path, saved: Path) -> None:
     """Copies a saved plan to where the operator wants it; raises ``StateError`` when that cannot be."""
-    from failover.errors import StateError
-
     try:
         target.write_bytes(saved.read_bytes())
     except OSError as error:

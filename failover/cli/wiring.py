@@ -62,6 +62,13 @@ def state_folder(settings: Settings, config: Config | None = None) -> StateFolde
     return StateFolder(Path(setting.trimmed).expanduser() if setting is not None else default_folder())
 
 
+def check_clients(settings: Settings, selected: SelectedFlow) -> None:
+    """Raises ``ConfigError`` when the settings of a cluster that will be asked are none."""
+    selected.target_client()
+    if not settings.source_down:
+        selected.source_client()
+
+
 def open_cluster(settings: Settings, selected: SelectedFlow, alias: str, *, timeout: float | None = None) -> Cluster:
     """Opens one of the flow's two clusters; nothing is contacted before it is asked something.
 

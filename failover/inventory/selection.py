@@ -94,6 +94,17 @@ def choose(selection: Selection, known: Known, accepts: Callable[[str], bool]) -
     return Candidates(tuple(chosen), by_hand, tuple(left_out))
 
 
+def pattern_of(text: str) -> re.Pattern[str]:
+    """Reads what ``--group-pattern`` says; raises ``UsageError`` for what is no regular expression."""
+    try:
+        return re.compile(text)
+    except re.error as error:
+        raise UsageError(
+            f"--group-pattern {text} is no regular expression: {error}",
+            hint="the pattern must match the whole name, for example orders-.*",
+        ) from error
+
+
 def foreign_protocol(listings: Iterable[ListedGroup]) -> bool:
     """Says whether a group belongs to something other than consumers, such as Kafka Connect's workers."""
     return any(row.protocol_type not in _CONSUMER_PROTOCOLS and row.type not in _OTHER_TYPES for row in listings)
@@ -118,13 +129,7 @@ def _require(named: Iterable[str], known: Known) -> None:
 def _wanted(selection: Selection, known: Known) -> set[str]:
     if selection.pattern is None:
         return set() if selection.groups else known.names()
-    try:
-        pattern = re.compile(selection.pattern)
-    except re.error as error:
-        raise UsageError(
-            f"--group-pattern {selection.pattern} is no regular expression: {error}",
-            hint="the pattern must match the whole name, for example orders-.*",
-        ) from error
+    pattern = pattern_of(selection.pattern)
     wanted = {group for group in known.names() if pattern.fullmatch(group)}
     if not wanted and known.complete:
         raise GroupNotFound(

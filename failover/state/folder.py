@@ -8,7 +8,7 @@ import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
-from failover.errors import StateError
+from failover.errors import StateError, StateUnusable
 
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{2,63}")
 
@@ -39,6 +39,20 @@ class StateFolder:
     def executions(self) -> Path:
         """Is where executions are kept, a folder each."""
         return self.path / "executions"
+
+    def require_usable(self) -> None:
+        """Raises ``StateUnusable`` when nothing could be written here; makes nothing itself."""
+        standing = next(path for path in (self.path.absolute(), *self.path.absolute().parents) if path.exists())
+        if not standing.is_dir():
+            said = f"{standing} is no folder"
+        elif not os.access(standing, os.W_OK | os.X_OK):
+            said = f"no right to write in {standing}"
+        else:
+            return
+        raise StateUnusable(
+            f"nothing can be kept in the state folder {self.path}: {said}",
+            hint="name a folder that can be written: --state-dir DIR",
+        )
 
     def prepare(self, folder: Path) -> Path:
         """Makes a folder inside the state folder, for this user alone."""
