@@ -109,8 +109,8 @@ def _reread(plan: Plan, rows: list[GroupRow]) -> str:
     if not words:
         return "nothing"
     first, *others = words
-    noun = "group" if how.total() == 1 or (len(words) == 1 and first.startswith("1 ")) else "groups"
     number, kind = first.split(" ", 1)
+    noun = "group" if number == "1" else "groups"
     as_of = "" if source_answers(plan) or kind != "exact" else " as of then"
     detail = f" ({number} {noun} {kind}{as_of}{''.join(', ' + word for word in others)})"
     if summary.reread_max is None:
