@@ -152,6 +152,7 @@ def run_plan(
         settings.say(f"warning: {text}")
 
     journal = Journal(folder / JOURNAL)
+    execution: Execution | None = None
     try:
         with ProgressBar(settings) as progress, Stop(settings) as stop:
             executor = Executor(
@@ -178,7 +179,7 @@ def run_plan(
         raise
     finally:
         journal.close()
-        state.write(folder / RECORD, encode_execution(load_run(folder)))
+        state.write(folder / RECORD, encode_execution(execution or load_run(folder)))
     if stop.number and any(p.reason == "not-reached" for group in execution.groups for p in group.partitions):
         reached = sum(1 for g in execution.groups if not any(p.reason == "not-reached" for p in g.partitions))
         raise Interrupted(

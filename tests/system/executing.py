@@ -19,7 +19,8 @@ from failover.kafka.admin import KafkaCluster
 from failover.model.cluster import TopicInfo
 from failover.model.groups import Commit
 from failover.model.names import TopicPartition
-from failover.model.plan import Plan, PlannedGroup
+from failover.model.plan import Plan, PlannedCluster, PlannedGroup
+from failover.model.snapshot import FlowInfo
 from failover.planning.fingerprint import fingerprint
 from failover.planning.plan_file import encode_plan
 from tests.system.pair import Pair
@@ -75,9 +76,11 @@ def make_plan(pair: Pair, wanted: Mapping[str, Offsets], **changes: Any) -> Plan
         created=now,
         expires=now + timedelta(hours=1),
         topic_ids={name: info.topic_id for name, info in infos.items() if isinstance(info, TopicInfo)},
+        source=PlannedCluster(pair.source, None, "up"),
+        target=PlannedCluster(pair.target, identity, "up"),
+        flow=FlowInfo(pair.source, pair.target, "DefaultReplicationPolicy", "."),
         **changes,
     )
-    made = msgspec.structs.replace(made, target=msgspec.structs.replace(made.target, cluster_id=identity))
     return msgspec.structs.replace(made, fingerprint=fingerprint(made))
 
 
