@@ -34,6 +34,11 @@ BATCH = 500
 POLL_SECONDS = 1.0
 """Pause between two looks at groups that a wait is for."""
 
+RETRIES = 2
+"""How often a group is tried again that the broker called active and that has no members right after."""
+
+_SESSION_LIMIT = "group.max.session.timeout.ms"
+
 Progress = Callable[[str, int, int], None]
 """Is told a label, how many are done, and of how many."""
 
@@ -81,6 +86,7 @@ class Executor:
         self.writes = writes or {}
         self.stop = stop or _never
         self._intents: dict[str, Intent] = {}
+        self._session_limit: str | None = None
         self._done = 0
         self._total = 0
 
@@ -158,8 +164,14 @@ class Executor:
                 moving[group.group] = text
         return moving
 
-    def _batch(self, groups: Sequence[PlannedGroup], place: TargetNow, moving: Mapping[str, str]) -> list[PlannedGroup]:
-        """Does one batch; gives the groups that were left only because they are active now."""
+    def _batch(
+        self, groups: Sequence[PlannedGroup], place: TargetNow, moving: Mapping[str, str], *, again: int = RETRIES
+    ) -> list[PlannedGroup]:
+        """Does one batch; gives the groups that were left only because they are active now.
+
+        A group whose commit the broker refused for its members and that has none right after (one
+        that just left may still be known to the coordinator) is tried ``again`` so often.
+        """
         names = [group.group for group in groups]
         infos = self.cluster.describe_groups(names)
         committed = self.cluster.committed(names)
@@ -167,6 +179,8 @@ class Executor:
         active: list[PlannedGroup] = []
         for group in groups:
             event = self._decide(group, infos, committed, place, moving)
+            if waits(event):
+                event = self._with_limit(event, infos[group.group])
             self._note(event)
             if isinstance(event, Intent):
                 intents[group.group] = event
@@ -190,9 +204,13 @@ class Executor:
         finally:
             self.journal.sync()
         self._read_back(list(intents))
-        self._explain_active(became_active)
+        free = self._explain_active(became_active, last=not again)
         by_name = {group.group: group for group in groups}
-        return active + [by_name[name] for name in became_active]
+        active += [by_name[name] for name in became_active if name not in free]
+        if free:
+            self.sleep(POLL_SECONDS)
+            active += self._batch([by_name[name] for name in free], place, moving, again=again - 1)
+        return active
 
     def _hold_all_back(self, groups: Sequence[PlannedGroup], place: TargetNow, moving: Mapping[str, str]) -> bool:
         """Says whether ``all_or_nothing`` forbids every write, and notes why for each group."""
@@ -279,14 +297,33 @@ class Executor:
             for p in self._intents[name].partitions
         )
 
-    def _explain_active(self, names: Sequence[str]) -> None:
-        """Names the members of groups that became active between the re-check and the commit."""
-        if not names:
-            return
-        for name, info in self.cluster.describe_groups(names).items():
-            text = active_text(name, self.cluster.alias, info.state, info.members)
-            self._note(left(info, self.clock(), "group-active", f"{text} (they joined right before the commit)"))
+    def _explain_active(self, names: Sequence[str], *, last: bool) -> list[str]:
+        """Names the members of groups that became active between the re-check and the commit.
+
+        Gives the groups that have none any more, unless this is the ``last`` attempt.
+        """
+        free: list[str] = []
+        for name, info in (self.cluster.describe_groups(names) if names else {}).items():
+            if info.inactive and not last:
+                free.append(name)
+                continue
+            text = f"{active_text(name, self.cluster.alias, info.state, info.members)} (they joined right before)"
+            self._note(self._with_limit(left(info, self.clock(), "group-active", text), info))
         self.journal.sync()
+        return free
+
+    def _with_limit(self, event: Intent | Left, info: GroupInfo) -> Intent | Left:
+        """Adds how long a static member may stay though its process is gone: no API tells its own timeout."""
+        if not isinstance(event, Left) or not any(member.group_instance_id for member in info.members):
+            return event
+        if self._session_limit is None:
+            found = self.cluster.broker_settings([_SESSION_LIMIT]).get(_SESSION_LIMIT, "")
+            self._session_limit = f"{int(found) // 60_000} minutes" if found.isdigit() else "30 minutes by default"
+        text = (
+            f"{event.message}; a static member whose process is gone stays for its session timeout, at most "
+            f"{self._session_limit} here: failover evict --group NAME --static-only removes it"
+        )
+        return msgspec.structs.replace(event, message=text)
 
     def _note(self, event: Event) -> None:
         self.events.append(event)

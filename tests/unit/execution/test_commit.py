@@ -12,11 +12,11 @@ from failover.execution.commit import Timing
 from failover.execution.record import exit_code
 from failover.execution.rehearsal import rehearse
 from failover.model.execution import Outcome, Status
-from failover.model.groups import Commit, GroupType
+from failover.model.groups import Commit, GroupType, Member
 from failover.model.names import Fault
 from failover.model.plan import PlanOptions
 from failover.state.journal import Intent, read_journal
-from tests.fake_cluster import FakeCluster
+from tests.fake_cluster import UNKNOWN_MEMBER_ID, FakeCluster
 from tests.unit.execution.plans import CREATED, group, partition, plan
 from tests.unit.execution.scene import APP, T0, T1, Clock, run, statuses, target
 
@@ -87,6 +87,34 @@ def test_members_that_join_between_recheck_and_commit_are_found_by_the_broker(tm
     assert "app-1 /10.0.3.7" in execution.groups[0].message
     assert exit_code(execution) == 3
     assert cluster.groups["g"].commits == {T0: Commit(3)}
+
+
+def test_a_member_just_leaving_is_no_reason_to_give_up(tmp_path: Path) -> None:
+    cluster, clock = target().group("g", {T0: 3}), Clock()
+    cluster.faults["commit", ("g", T0)] = [UNKNOWN_MEMBER_ID]
+    execution = run(plan(group("g", {T0: 5}, {T0: 3})), cluster, tmp_path, clock=clock)
+    assert (statuses(execution), exit_code(execution)) == ([Status.COMMITTED], 0)
+    assert [method for method, _ in cluster.calls].count("commit") == 2
+    assert clock.now == CREATED + timedelta(seconds=1)
+
+
+def test_a_broker_that_goes_on_refusing_is_believed(tmp_path: Path) -> None:
+    cluster = target().group("g", {T0: 3})
+    cluster.faults["commit", ("g", T0)] = UNKNOWN_MEMBER_ID
+    execution = run(plan(group("g", {T0: 5}, {T0: 3})), cluster, tmp_path)
+    assert (statuses(execution), exit_code(execution)) == ([Status.REFUSED], 3)
+    assert [method for method, _ in cluster.calls].count("commit") == 3
+
+
+def test_a_static_member_is_named_with_how_long_it_may_stay_and_what_to_do(tmp_path: Path) -> None:
+    static = Member("batch", "/10.0.3.8", "m", "batch-1")
+    cluster = target().group("g", {T0: 3}, state="Stable", members=(static,))
+    cluster.settings["group.max.session.timeout.ms"] = "1800000"
+    execution = run(plan(group("g", {T0: 5}, {T0: 3})), cluster, tmp_path)
+    message = execution.groups[0].message
+    assert "batch /10.0.3.8 (static member batch-1)" in message
+    assert "at most 30 minutes here" in message
+    assert "failover evict --group" in message
 
 
 def test_wait_commits_a_group_once_it_is_free(tmp_path: Path) -> None:
