@@ -13,9 +13,9 @@ from failover.cli.wiring import choose_flow, load, open_cluster, state_folder, u
 from failover.errors import GroupNotFound, PlanNotFound, UsageError
 
 if TYPE_CHECKING:
-    from failover.cli.running import Past, Resumed
     from failover.config.flow import Config, SelectedFlow
     from failover.execution.commit import Timing
+    from failover.execution.session import Past, Resumed
     from failover.kafka.port import Cluster
     from failover.model.plan import Plan
     from failover.state.folder import StateFolder
@@ -60,9 +60,9 @@ def command(
     that is neither expired nor done. With --group, --group-pattern or --all: plans first. The same
     command again continues a plan that was executed in part: what is done is checked, not written.
     """
-    from failover.cli.running import find_resumed
     from failover.cli.shared import runs_topic
     from failover.execution.commit import Timing
+    from failover.execution.session import find_resumed
 
     if not dry_run:
         require_terminal(assume_yes=yes)
@@ -133,8 +133,8 @@ def _chosen(
 
 def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, reference: str | None) -> Plan:
     """Finds the plan to execute; without a reference the newest usable one of this flow."""
-    from failover.cli.running import past
     from failover.execution.earlier import begun, complete
+    from failover.execution.session import past
     from failover.planning.plan_file import decode_plan
     from failover.report.values import age
     from failover.state.plans import find_plan, newest_plans, read_plan
@@ -146,7 +146,7 @@ def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, refer
         plan = decode_plan(read_plan(path))
         if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
             continue
-        before = past(settings, state, plan)
+        before = past(state, plan)
         if before.rolled_back or complete(plan, before.runs) or not (begun(before.runs) or now < plan.expires):
             continue
         settings.say(
@@ -194,34 +194,41 @@ def _execute(
     ignore_lock: bool,
 ) -> int:
     """Checks, asks, executes, prints what became of it; gives the exit code."""
-    from failover.cli.running import check, past, run_plan
+    from failover.cli.running import run_session
     from failover.cli.shared import locked, look
     from failover.execution.record import exit_code
+    from failover.execution.session import Session, check, past
     from failover.report.execution_text import execution_text
     from failover.report.plan_text import before_after
 
     cluster = open_cluster(settings, selected, selected.target)
     try:
         if dry_run:
-            before = past(settings, state, plan, look(cluster, topic))
+            before = past(state, plan, look(cluster, topic))
             return _dry_run(settings, cluster, plan, wanted, before=before, when_free=timing.wait > 0)
         with locked(settings, cluster, topic, f"execute plan {plan.id}", ignore=ignore_lock) as common:
-            before = past(settings, state, plan, common.shared)
-            check(plan, cluster, before, when_free=timing.wait > 0)
+            before = past(state, plan, common.shared)
+            for line in before.unreadable:
+                settings.say(f"warning: an execution of this plan cannot be read and is not considered: {line}")
+            check(plan, cluster, before, now=utc_now(), when_free=timing.wait > 0)
             if before.text(plan):
                 settings.say(before.text(plan))
             confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
-            execution = run_plan(
+            execution = run_session(
                 settings,
-                cluster,
-                state,
-                plan,
-                sorted(wanted),
-                timing=timing,
-                before=before,
-                common=common,
-                reason=plan.reason if reason is None else reason,
-                resumed=resumed,
+                common,
+                plan.reason if reason is None else reason,
+                lambda ways: Session.of_plan(
+                    plan,
+                    state,
+                    cluster,
+                    ways,
+                    wanted=sorted(wanted),
+                    timing=timing,
+                    before=before,
+                    resumed=resumed,
+                ),
+                again=lambda run_id: f"failover execute --resume {run_id} goes on",
             )
     finally:
         cluster.close()
@@ -233,12 +240,12 @@ def _dry_run(
     settings: Settings, cluster: Cluster, plan: Plan, wanted: set[str], *, before: Past, when_free: bool
 ) -> int:
     """Re-checks the plan against the target now and shows what would be written; writes nothing."""
-    from failover.cli.running import check
     from failover.execution.aims import freed
     from failover.execution.rehearsal import rehearse
+    from failover.execution.session import check
     from failover.report.execution_text import rehearsal_text
 
-    check(plan, cluster, before, when_free=when_free)
+    check(plan, cluster, before, now=utc_now(), when_free=when_free)
     plan = freed(plan) if when_free else plan
     rehearsal = rehearse(plan, cluster, wanted, utc_now(), before.writes())
     settings.emit_value(rehearsal, {"table": lambda: rehearsal_text(rehearsal, plan)})

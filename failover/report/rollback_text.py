@@ -5,7 +5,7 @@ from __future__ import annotations
 from failover.model.execution import Execution, Rehearsal
 from failover.report.inert import inert_line
 from failover.report.phrases import phrase
-from failover.report.table import table
+from failover.report.table import labelled, table
 from failover.report.values import moment, offset, things
 
 ASKED_ROWS = 30
@@ -24,18 +24,13 @@ def rollback_text(rehearsal: Rehearsal, undone: Execution, *, width: int = 100) 
         lines += ["", table(_HEADERS, cells, width=width, numbers=frozenset({"NOW", "AFTER"}))]
     if len(changes) > ASKED_ROWS:
         lines.append(f"{things(len(changes) - ASKED_ROWS, 'more partition')} (--dry-run --format json lists them)")
-    refused = [
-        (group.group, f"{topic}-{partition}", text)
-        for group in rehearsal.groups
-        for topic, partition, _, text in group.refused
-    ]
-    refused += [
-        (group.group, "all", group.message or phrase(group.reason)) for group in rehearsal.groups if group.reason
-    ]
-    if refused:
-        lines += ["", table(("LEFT AS IT IS", "PARTITION", "WHY"), refused[:ASKED_ROWS], width=width)]
-    if len(refused) > ASKED_ROWS:
-        lines.append(f"{things(len(refused) - ASKED_ROWS, 'more')} (--dry-run --format json lists them)")
+    left = [text for group in rehearsal.groups for _, _, _, text in group.refused]
+    left += [group.message or f"{group.group}: {phrase(group.reason)}" for group in rehearsal.groups if group.reason]
+    if left:
+        lines += ["", "Left as it is:"]
+        lines += [line for text in left[:ASKED_ROWS] for line in labelled("-", inert_line(text), width=width, indent=2)]
+    if len(left) > ASKED_ROWS:
+        lines.append(f"{things(len(left) - ASKED_ROWS, 'more')} (--dry-run --format json lists them)")
     restored = sum(after is not None for _, (_, _, _, after) in changes)
     deleted = len(changes) - restored
     removed = sum(group.removes for group in rehearsal.groups)

@@ -32,9 +32,10 @@ _ids = itertools.count(1)
 
 
 @contextmanager
-def target(pair: Pair, *, timeout: float = 10) -> Iterator[KafkaCluster]:
-    """Is the target as this package sees it."""
-    found = KafkaCluster(pair.target, ClientSettings(address(pair.bootstrap(pair.target))), timeout=timeout)
+def target(pair: Pair, *, alias: str | None = None, timeout: float = 10) -> Iterator[KafkaCluster]:
+    """Is the target, or the cluster named, as this package sees it."""
+    alias = alias or pair.target
+    found = KafkaCluster(alias, ClientSettings(address(pair.bootstrap(alias))), timeout=timeout)
     try:
         yield found
     finally:
@@ -57,10 +58,11 @@ def put(pair: Pair, name: str, offsets: Mapping[TopicPartition, Commit]) -> None
     assert answers == [dict.fromkeys(offsets)]
 
 
-def make_plan(pair: Pair, wanted: Mapping[str, Offsets], **changes: Any) -> Plan:
-    """Makes a plan that commits these offsets on the target, as it stands now."""
+def make_plan(pair: Pair, wanted: Mapping[str, Offsets], *, back: bool = False, **changes: Any) -> Plan:
+    """Makes a plan that commits these offsets on the target, as it stands now; ``back``: on the source."""
+    aliases = (pair.target, pair.source) if back else (pair.source, pair.target)
     topics = {tp.topic for offsets in wanted.values() for tp in offsets}
-    with target(pair) as cluster:
+    with target(pair, alias=aliases[1]) as cluster:
         identity = cluster.facts().cluster_id
         infos = cluster.describe_topics(topics)
         standing = cluster.committed(list(wanted))
@@ -76,9 +78,9 @@ def make_plan(pair: Pair, wanted: Mapping[str, Offsets], **changes: Any) -> Plan
         created=now,
         expires=now + timedelta(hours=1),
         topic_ids={name: info.topic_id for name, info in infos.items() if isinstance(info, TopicInfo)},
-        source=PlannedCluster(pair.source, None, "up"),
-        target=PlannedCluster(pair.target, identity, "up"),
-        flow=FlowInfo(pair.source, pair.target, "DefaultReplicationPolicy", "."),
+        source=PlannedCluster(aliases[0], None, "up"),
+        target=PlannedCluster(aliases[1], identity, "up"),
+        flow=FlowInfo(*aliases, "DefaultReplicationPolicy", "."),
         **changes,
     )
     return msgspec.structs.replace(made, fingerprint=fingerprint(made))

@@ -10,7 +10,7 @@ import pytest
 from failover.lab.fault import APIS
 from failover.model.groups import Commit
 from failover.model.names import TopicPartition
-from tests.system.executing import commits, put, running, write_plan
+from tests.system.executing import commits, put, running, target, write_plan
 from tests.system.pair import Pair
 
 AT_ONCE = ("--yes", "--settle", "0", "--format", "json")
@@ -24,7 +24,7 @@ def topic(pair: Pair) -> str:
     return name
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture
 def proxy(pair: Pair) -> Any:
     yield pair.lab.proxy
     pair.lab.proxy.clear()
@@ -131,3 +131,34 @@ def test_a_broker_that_restarts_in_the_middle(breakable: Pair, tmp_path: Path) -
         resumed = breakable.run_cli("execute", "--resume", folder.name, *AT_ONCE, state=tmp_path)
         assert (resumed.code, set(statuses(resumed.json()))) == (0, {"committed"}), resumed.err
     assert all(commits(breakable, group) == {tp: Commit(50, b"m")} for group in list(wanted)[::100])
+
+
+def test_coordinators_that_move_in_the_middle(three: Pair, tmp_path: Path) -> None:
+    """The target is the side with three brokers; one of them leaves while groups are written."""
+    topic = three.create_topic("a", three.name("moves"), 3)
+    three.produce("a", topic, 300)
+    places = [TopicPartition(topic, number) for number in range(3)]
+    wanted = {three.name("moves"): dict.fromkeys(places, 50) for _ in range(1500)}
+    path = write_plan(three, wanted, back=True)
+    arguments = ("execute", str(path), *AT_ONCE, "--source", "b", "--target", "a")
+    with running(three, *arguments, state=tmp_path, config=three.lab.config) as process:
+        three.a.until(
+            lambda: any(b'"answer"' in j.read_bytes() for j in tmp_path.glob("executions/*/journal.ndjson")),
+            what="the first groups are written",
+            every=0.005,
+        )
+        three.lab.stop("a/2")
+        out, err = process.communicate(timeout=120)
+    try:
+        assert process.returncode in (0, 7, 8), err
+        if process.returncode != 0:
+            (folder,) = tmp_path.glob("executions/*")
+            ran = three.run_cli("execute", "--resume", folder.name, *arguments[2:], state=tmp_path)
+            out, code = ran.out, ran.code
+            assert code == 0, ran.err
+        assert '"outcome": "done"' in out
+        with target(three, alias="a") as cluster:
+            found = cluster.committed(list(wanted))
+        assert {group: held for group, held in found.items() if held != dict.fromkeys(places, Commit(50, b"m"))} == {}
+    finally:
+        three.lab.restart("a/2")
