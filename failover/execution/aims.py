@@ -11,6 +11,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from failover.model.execution import Execution, Status
+from failover.model.groups import Member
 from failover.model.plan import Action, Plan, PlannedGroup, PlannedPartition, Verdict
 from failover.planning.verdict import verdict
 from failover.state.journal import Event, Intent, Left
@@ -33,13 +34,17 @@ class AimedPartition(msgspec.Struct, frozen=True, gc=False):
 
 
 class AimedGroup(msgspec.Struct, frozen=True):
-    """Is one group. ``odd``: it is not whole even when everything aimed at is done."""
+    """Is one group. ``odd``: it is not whole even when everything aimed at is done.
+
+    ``members``: those for which the plan refused it, as the plan saw them.
+    """
 
     group: str
     exists: bool
     state: str
     odd: bool
     partitions: tuple[AimedPartition, ...]
+    members: tuple[Member, ...] = ()
 
 
 def freed(plan: Plan) -> Plan:
@@ -66,6 +71,7 @@ def aims_of_plan(plan: Plan, *, when_free: bool) -> list[AimedGroup]:
             group.state,
             group.verdict in (Verdict.PARTIAL, Verdict.REFUSED),
             tuple(_planned(group, p) for p in group.partitions),
+            group.members if group.verdict is Verdict.REFUSED else (),
         )
         for group in plan.groups
     ]

@@ -163,7 +163,7 @@ def _group(aimed: AimedGroup, story: _Story) -> ExecutedGroup:
         group=aimed.group,
         existed=head.existed if head else aimed.exists,
         state=newest.state if newest else aimed.state,
-        members=left.members if left else (),
+        members=left.members if left else () if head else aimed.members,
         reasons=tuple(sorted(reasons)),
         partitions=partitions,
         message=left.message if left else "; ".join(dict.fromkeys(text for _, text in story.refused.values())),
