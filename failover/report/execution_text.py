@@ -16,8 +16,9 @@ from failover.report.values import count, duration, members, moment, offset, thi
 
 SHOWN_GROUPS = 30
 SHOWN_PARTITIONS = 40
+HEADERS = ("GROUP", "WAS", "COMMITTED", "SAME", "LEFT", "REFUSED", "FAILED", "UNKNOWN", "WHY")
 
-_OUTCOMES = {
+OUTCOMES = {
     Outcome.DONE: "DONE",
     Outcome.PARTIAL: "PARTLY DONE",
     Outcome.REFUSED: "REFUSED, nothing was written",
@@ -47,7 +48,7 @@ def _head(execution: Execution, width: int) -> Iterator[str]:
     took = ""
     if execution.finished is not None:
         took = f" in {duration((execution.finished - execution.started).total_seconds())}"
-    yield from labelled("OUTCOME", _OUTCOMES[execution.outcome] + took, width=width, indent=11)
+    yield from labelled("OUTCOME", OUTCOMES[execution.outcome] + took, width=width, indent=11)
     totals = Counter(p.status for group in execution.groups for p in group.partitions)
     written = sum(any(p.status is Status.COMMITTED for p in group.partitions) for group in execution.groups)
     text = f"{things(totals[Status.COMMITTED], 'offset')} of {things(written, 'group')}, read back and found right"
@@ -69,29 +70,30 @@ def _head(execution: Execution, width: int) -> Iterator[str]:
 
 
 def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
-    ordered = sorted(execution.groups, key=lambda group: (_rank(group), group.group))
-    in_place = [group for group in ordered if _rank(group) >= _WORST.index(Status.COMMITTED)]
+    ordered = sorted(execution.groups, key=lambda group: (rank(group), group.group))
+    in_place = [group for group in ordered if rank(group) >= _WORST.index(Status.COMMITTED)]
     shown = ordered
     if not verbosity:
         shown = ordered if len(ordered) <= SHOWN_GROUPS else [g for g in ordered if g not in in_place]
         shown = shown[: 2 * SHOWN_GROUPS]
     if shown:
-        headers = ("GROUP", "WAS", "COMMITTED", "SAME", "LEFT", "REFUSED", "FAILED", "UNKNOWN", "WHY")
-        numbers = frozenset(headers[2:-1])
-        yield table(headers, [_group_cells(group) for group in shown], width=width, numbers=numbers)
+        numbers = frozenset(HEADERS[2:-1])
+        yield table(HEADERS, [group_cells(group) for group in shown], width=width, numbers=numbers)
     folded = len(ordered) - len(shown)
     if folded:
         kind = "in place" if folded <= len(in_place) and len(shown) < 2 * SHOWN_GROUPS else "not listed"
         yield f"{things(folded, 'more group' if shown else 'group')} {kind} (-v lists them)"
 
 
-def _rank(group: ExecutedGroup) -> int:
+def rank(group: ExecutedGroup) -> int:
+    """Orders groups, those with the worst outcome first."""
     if group.message:
         return _WORST.index(Status.REFUSED)
     return min((_WORST.index(p.status) for p in group.partitions), default=len(_WORST))
 
 
-def _group_cells(group: ExecutedGroup) -> tuple[str, ...]:
+def group_cells(group: ExecutedGroup) -> tuple[str, ...]:
+    """Gives a group's row as text, in the order of ``HEADERS``."""
     totals = Counter(p.status for p in group.partitions)
     order = (Status.COMMITTED, Status.UNCHANGED, Status.SKIPPED, Status.REFUSED, Status.FAILED, Status.UNKNOWN)
     state = group.state if group.existed else "absent"
@@ -132,14 +134,15 @@ def _troubles(execution: Execution, verbosity: int, width: int) -> Iterator[str]
 
 
 def _steps(execution: Execution, plan: Plan | None, width: int) -> Iterator[str]:
-    steps = list(_what_next(execution, plan))
+    steps = list(next_steps(execution, plan))
     if steps:
         yield "What to do next:"
     for number, step in enumerate(steps, 1):
         yield from labelled(f"{number}.", step, width=width, indent=4)
 
 
-def _what_next(execution: Execution, plan: Plan | None) -> Iterator[str]:
+def next_steps(execution: Execution, plan: Plan | None) -> Iterator[str]:
+    """Says what to do next, a sentence each."""
     run, alias = inert_line(execution.id), inert_line(execution.target_alias)
     statuses = Counter(p.status for group in execution.groups for p in group.partitions)
     if statuses[Status.UNKNOWN]:

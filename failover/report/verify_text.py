@@ -11,14 +11,14 @@ from failover.report.table import labelled, table
 from failover.report.values import count, duration, members, moment, offset, things, unknown
 
 SHOWN_GROUPS = 30
-_GOOD = (Now.HELD, Now.ADVANCED)
-_OUTCOMES = {
+GOOD = (Now.HELD, Now.ADVANCED)
+OUTCOMES = {
     0: "HOLDS: the target is at or beyond what was written",
     4: "NOT ALL BACK: the target holds what was written, some groups are not back",
     6: "DOES NOT HOLD: the target is not where it was put",
     7: "UNKNOWN: some groups cannot be read now",
 }
-_MEANING = {
+MEANING = {
     Now.EXPIRED: "its commit is gone: the group had no members for longer than the brokers keep offsets",
     Now.MISSING: "its commit is gone: somebody deleted it",
     Now.OVERWRITTEN: "moved though no member was seen: a client with manual assignment, or a live MirrorMaker 2",
@@ -41,7 +41,7 @@ def _head(execution: Execution, verified: Verified, width: int) -> Iterator[str]
     alias = inert_line(execution.target_alias)
     watched = f", watched for {duration(verified.watched)}" if verified.watched >= 1 else ""
     yield f"{alias}   run {inert_line(execution.id)}   {moment(verified.at)}{watched}"
-    yield from labelled("VERDICT", _OUTCOMES[verified.exit_code], width=width, indent=10)
+    yield from labelled("VERDICT", OUTCOMES[verified.exit_code], width=width, indent=10)
     totals = Counter(p.verdict for group in execution.groups for p in group.partitions if p.verdict is not None)
     yield from labelled(
         "OFFSETS", ", ".join(f"{count(totals[now])} {now}" for now in Now if totals[now]), width=width, indent=10
@@ -81,7 +81,7 @@ def _looked(execution: Execution, verified: Verified) -> list[ExecutedGroup]:
 
 def _cells(group: ExecutedGroup, looked: VerifiedGroup) -> tuple[str, ...]:
     totals = Counter(p.verdict for p in group.partitions if p.verdict is not None)
-    bad = sum(number for now, number in totals.items() if now not in _GOOD)
+    bad = sum(number for now, number in totals.items() if now not in GOOD)
     why = looked.text
     if looked.members:
         why = f"{why}; {members(looked.members)}" if why else members(looked.members)
@@ -103,7 +103,7 @@ def _bad(execution: Execution, width: int) -> Iterator[str]:
         (group.group, f"{p.topic}-{p.partition}", offset(p.written), offset(p.now), str(p.verdict))
         for group in execution.groups
         for p in group.partitions
-        if p.verdict is not None and p.verdict not in _GOOD
+        if p.verdict is not None and p.verdict not in GOOD
     ]
     if not rows:
         return
@@ -112,7 +112,7 @@ def _bad(execution: Execution, width: int) -> Iterator[str]:
     if len(rows) > 2 * SHOWN_GROUPS:
         yield f"{count(len(rows) - 2 * SHOWN_GROUPS)} more partitions (--format json lists them)"
     for verdict in sorted({row[4] for row in rows}):
-        yield from labelled(f"{verdict}:", _MEANING[Now(verdict)], width=width, indent=13)
+        yield from labelled(f"{verdict}:", MEANING[Now(verdict)], width=width, indent=13)
 
 
 def _next(execution: Execution, verified: Verified) -> Iterator[str]:
