@@ -136,7 +136,7 @@ def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, refer
     from failover.execution.earlier import begun, complete
     from failover.execution.session import past
     from failover.planning.plan_file import decode_plan
-    from failover.report.values import age
+    from failover.report.values import age, things
     from failover.state.plans import find_plan, newest_plans, read_plan
 
     if reference is not None:
@@ -150,8 +150,8 @@ def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, refer
         if before.rolled_back or complete(plan, before.runs) or not (begun(before.runs) or now < plan.expires):
             continue
         settings.say(
-            f"plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: {len(plan.groups)} groups, "
-            f"{plan.summary.partitions.commit} partitions to commit"
+            f"plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: {things(len(plan.groups), 'group')}, "
+            f"{things(plan.summary.partitions.commit, 'offset')} to commit"
         )
         return plan
     raise PlanNotFound(f"there is no usable plan for {selected.name}", hint="failover plan makes one")

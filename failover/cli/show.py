@@ -30,16 +30,10 @@ def command(settings: Settings, /, *, reference: str) -> int:
     state = state_folder(settings)
     if reference.startswith(EVICTION):
         return _show_eviction(settings, state, reference)
-    if not _is_plan_file(reference):
-        try:
-            return _show_run(settings, locate(settings, state, reference))
-        except RunNotFound as error:
-            missing = error
-            if is_file(reference):
-                raise
-    else:
-        missing = RunNotFound(f"there is no plan {reference}")
-    return _show_plan(settings, state, reference, missing)
+    plan = _plan_file(state, reference)
+    if plan is not None:
+        return _show_plan(settings, plan)
+    return _show_run(settings, locate(settings, state, reference))
 
 
 def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> int:
@@ -52,31 +46,36 @@ def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> in
     return 0
 
 
-def _is_plan_file(reference: str) -> bool:
+def _plan_file(state: StateFolder, reference: str) -> Path | None:
+    """Finds a plan by file, or by id where no execution here has it."""
     import msgspec
+
+    from failover.state.plans import find_plan
 
     class Head(msgspec.Struct):
         kind: str = ""
 
-    if not is_file(reference):
-        return False
+    if is_file(reference):
+        path = Path(reference).expanduser()
+        try:
+            return path if msgspec.json.decode(path.read_bytes(), type=Head).kind == "failover.plan" else None
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
     try:
-        return msgspec.json.decode(Path(reference).expanduser().read_bytes(), type=Head).kind == "failover.plan"
-    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
-        return False
+        find_run(state, reference)
+    except RunNotFound:
+        try:
+            return find_plan(state, reference)
+        except PlanNotFound:
+            return None
+    return None
 
 
-def _show_plan(settings: Settings, state: StateFolder, reference: str, missing: RunNotFound) -> int:
+def _show_plan(settings: Settings, path: Path) -> int:
     from failover.cli.plan import show
     from failover.planning.plan_file import decode_plan
-    from failover.state.plans import find_plan, read_plan
+    from failover.state.plans import read_plan
 
-    try:
-        path = find_plan(state, reference)
-    except PlanNotFound:
-        raise RunNotFound(
-            f"there is no execution and no plan {reference} in {state.path}", hint=missing.hint or "failover history"
-        ) from None
     show(settings, decode_plan(read_plan(path)), evidence=settings.verbosity > 0)
     return 0
 
@@ -96,6 +95,7 @@ def _show_run(settings: Settings, located: Located) -> int:
 def _settled(settings: Settings, folder: Path, execution: Execution) -> Execution:
     """Asks the target; what cannot be asked now stays unknown and is told."""
     from failover.execution.settle import settle, unknown_groups
+    from failover.report.values import things
 
     count = len(unknown_groups(execution))
     try:
@@ -105,7 +105,7 @@ def _settled(settings: Settings, folder: Path, execution: Execution) -> Executio
         finally:
             cluster.close()
     except FailoverError as error:
-        settings.say(f"the outcome of {count} groups is still unknown: {error.message}")
+        settings.say(f"the outcome of {things(count, 'group')} is still unknown: {error.message}")
         return execution
     settings.say(f"{count - len(unknown_groups(settled))} of {count} unknown outcomes are settled by reading back")
     return settled

@@ -198,6 +198,7 @@ class Executor:
             if intent.partitions
         }
         became_active: list[str] = []
+        self._done += len(groups) - len(sent)
         try:
             if sent:
                 self.cluster.commit(sent, lambda name, results: self._answered(name, results, became_active))

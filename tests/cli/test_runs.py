@@ -1,0 +1,177 @@
+"""`history`, `show`, `verify`, `rollback` and `execute` as typed, on executions that a cluster in memory made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from failover.cli import main
+from failover.execution.commit import Timing
+from failover.execution.session import Session, Ways
+from failover.model.execution import Execution
+from failover.model.plan import Plan
+from failover.planning.fingerprint import fingerprint
+from failover.planning.plan_file import encode_plan
+from failover.state.folder import StateFolder
+from failover.state.plans import save_plan
+from tests.fake_cluster import FakeCluster
+from tests.unit.execution.plans import CREATED, group, plan
+from tests.unit.execution.scene import APP, T0, Clock, target
+
+# nobody listens on these ports
+CONFIG = """\
+clusters = a, b
+a.bootstrap.servers = 127.0.0.1:1
+b.bootstrap.servers = 127.0.0.1:1
+a->b.enabled = true
+"""
+
+
+class Answer(NamedTuple):
+    """Is what a command gave back."""
+
+    code: int
+    out: str
+    err: str
+
+
+class Scene(NamedTuple):
+    """Is a state folder, and the command line on it."""
+
+    state: StateFolder
+    cluster: FakeCluster
+    type: Callable[..., Answer]
+
+    def execute(self, made: Plan) -> Execution:
+        """Executes on the cluster in memory, five minutes after the plan."""
+        save_plan(self.state, made.id, encode_plan(made))
+        clock = Clock()
+        ways = Ways("ann\x1b[2J", reason="=drill", clock=clock, sleep=clock.sleep)
+        return Session.of_plan(made, self.state, self.cluster, ways, timing=Timing(settle=0)).run()
+
+
+@pytest.fixture
+def scene(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Scene:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FAILOVER_CONFIG", raising=False)
+    (tmp_path / "mm2.properties").write_text(CONFIG)
+    state = StateFolder(tmp_path / "state")
+
+    def type_in(*arguments: str) -> Answer:
+        with pytest.raises(SystemExit) as ended:
+            main(["--state-dir", str(state.path), "--timeout", "1", *arguments])
+        out, err = capsys.readouterr()
+        return Answer(int(ended.value.code or 0), out, err)
+
+    return Scene(state, target(), type_in)
+
+
+def test_history_lists_what_was_done_and_hostile_text_comes_out_inert(scene: Scene) -> None:
+    done = scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type("history", "--local")
+    assert answer.code == 0
+    assert done.id in answer.out
+    assert "\x1b" not in answer.out
+    (row,) = json.loads(scene.type("history", "--local", "--format", "json").out)["runs"]
+    assert (row["id"], row["of"], row["outcome"], row["committed"]) == (done.id, done.plan_id, "done", 1)
+    assert scene.type("history", "--local", "--plan", "nothing").out == "No execution is on record here.\n"
+
+
+def test_a_silent_target_costs_history_one_line(scene: Scene) -> None:
+    scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type("history", "--format", "json")
+    assert answer.code == 0
+    found = json.loads(answer.out)
+    assert len(found["runs"]) == 1
+    assert "of a->b only what this machine did" in found["note"]
+
+
+def test_show_by_id_by_its_beginning_by_file_and_plans_too(scene: Scene) -> None:
+    made = plan(group("g", {T0: 5}))
+    done = scene.execute(made)
+    record = scene.state.executions / done.id / "execution.json"
+    for reference in (done.id, done.id[:5], str(record)):
+        answer = scene.type("show", reference, "--format", "json")
+        assert (answer.code, json.loads(answer.out)["id"]) == (0, done.id), reference
+    assert f"failover rollback {done.id}" in scene.type("show", done.id).out
+    for reference in (made.id, str(scene.state.plans / f"{made.id}.json")):
+        answer = scene.type("show", reference, "--format", "json")
+        assert (answer.code, json.loads(answer.out)["kind"]) == (0, "failover.plan"), reference
+
+
+@pytest.mark.parametrize("command", ["show", "verify", "rollback", "execute --resume"])
+def test_what_is_not_on_record_is_exit_2(scene: Scene, command: str) -> None:
+    arguments = ["--yes"] if command in ("rollback", "execute --resume") else []
+    for reference in ("e-000000", "../../etc/passwd", "no/such.json"):
+        answer = scene.type(*command.split(), reference, *arguments)
+        assert answer.code == 2, answer
+        assert answer.err.splitlines()[-2].startswith("error: ")
+        assert answer.err.splitlines()[-1].startswith("hint: ")
+
+
+def test_an_outcome_that_stays_unknown_is_exit_7_and_says_why(scene: Scene) -> None:
+    scene.cluster.lost_answers.add("g")
+
+    def fall_silent(_: object) -> None:
+        if ("commit", 1) in scene.cluster.calls:
+            scene.cluster.down = "no answer from b"
+
+    scene.cluster.before["committed"] = fall_silent
+    done = scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type("show", done.id)
+    assert answer.code == 7
+    assert "the outcome of 1 group is still unknown" in answer.err
+
+
+@pytest.mark.parametrize("command", [("verify",), ("rollback", "--yes")])
+def test_a_silent_target_is_exit_8(scene: Scene, command: tuple[str, ...]) -> None:
+    done = scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type(command[0], done.id, *command[1:], "--format", "json")
+    assert answer.code == 8
+    assert json.loads(answer.out)["error"]["code"] == "cluster-unreachable"
+
+
+@pytest.mark.parametrize("command", ["verify", "rollback"])
+def test_an_execution_that_wrote_nothing_leaves_nothing_to_do(scene: Scene, command: str) -> None:
+    scene.cluster.group("g", {}, state="Stable", members=(APP,))
+    done = scene.execute(plan(group("g", {T0: 5})))
+    arguments = ["--yes"] if command == "rollback" else []
+    answer = scene.type(command, done.id, *arguments)
+    assert (answer.code, answer.out) == (0, "")
+    assert "wrote nothing" in answer.err
+
+
+def test_clusters_of_another_flow_are_refused_by_name(scene: Scene) -> None:
+    done = scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type("verify", done.id, "--target", "c")
+    assert (answer.code, "not c" in answer.err) == (2, True)
+
+
+@pytest.mark.parametrize("arguments", [("PLAN",), ("--group", "g"), ("--allow-rewind",)])
+def test_resume_takes_neither_a_plan_nor_its_options(scene: Scene, arguments: tuple[str, ...]) -> None:
+    done = scene.execute(plan(group("g", {T0: 5})))
+    answer = scene.type("execute", *arguments, "--resume", done.id, "--yes")
+    assert answer.code == 2
+    assert "goes on with what an execution was asked to do" in answer.err
+
+
+@pytest.mark.parametrize("command", [("execute",), ("rollback", "e-1"), ("evict", "--group", "g")])
+def test_without_a_terminal_and_yes_nothing_is_even_looked_up(scene: Scene, command: tuple[str, ...]) -> None:
+    answer = scene.type(*command, "--format", "json")
+    assert (answer.code, json.loads(answer.out)["error"]["code"]) == (2, "no-terminal")
+
+
+def test_the_newest_usable_plan_is_named_before_anything_else(scene: Scene) -> None:
+    scene.execute(plan(group("g", {T0: 5})))  # complete: not meant again
+    later = msgspec.structs.replace(plan(group("h", {T0: 6})), id="abc123", expires=CREATED.replace(year=2999))
+    later = msgspec.structs.replace(later, fingerprint=fingerprint(later))
+    save_plan(scene.state, later.id, encode_plan(later))
+    answer = scene.type("execute", "--yes")
+    assert answer.code == 8
+    assert "plan abc123, made" in answer.err
+    assert "by ann: 1 group, 1 offset to commit" in answer.err
