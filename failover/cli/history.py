@@ -43,7 +43,6 @@ def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bo
 def _elsewhere(settings: Settings, known: set[str]) -> tuple[list[RunSummary], list[str]]:
     from failover.cli.past import others
     from failover.execution.summary import of_events
-    from failover.state.journal import Finished, Started
 
     found: list[RunSummary] = []
     notes: list[str] = []
@@ -51,9 +50,8 @@ def _elsewhere(settings: Settings, known: set[str]) -> tuple[list[RunSummary], l
         if isinstance(shared, FailoverError):
             notes.append(f"of {flow} only what this machine did: {shared.message}")
             continue
-        for name, events in shared.runs.items():
-            started, closed = events[0], events[-1]
-            if name not in known and isinstance(started, Started):
-                ended = closed if isinstance(closed, Finished) else None
-                found.append(of_events(started, ended, elsewhere=started.host or "another machine"))
+        for name, run in shared.runs.items():
+            if name not in known:
+                host = run.started.host or "another machine"
+                found.append(of_events(run.started, run.closed(), elsewhere=host))
     return found, notes

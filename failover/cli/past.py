@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from failover.cli.wiring import choose_flow, load, open_cluster
 from failover.errors import FailoverError, PlanInvalid, PlanNotFound, RunNotFound, UsageError
 
@@ -12,7 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from failover.cli.frame import Settings
-    from failover.execution.runlog import Shared
+    from failover.execution.runlog import Shared, SharedRun
     from failover.kafka.port import Cluster
     from failover.model.execution import Execution
     from failover.model.plan import Plan
@@ -58,14 +60,21 @@ def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
 
 
 def _elsewhere(settings: Settings, state: StateFolder, reference: str) -> Execution | None:
-    found: dict[str, list[Event]] = {}
+    found: dict[str, SharedRun] = {}
     for _, shared in others(settings):
         if isinstance(shared, FailoverError):
             settings.say(f"what other machines did is not known: {shared.message}")
         else:
-            found.update((name, events) for name, events in shared.runs.items() if name.startswith(reference))
+            found.update((name, run) for name, run in shared.runs.items() if name.startswith(reference))
     if reference in found or len(found) == 1:
-        return _built(state, found.get(reference) or next(iter(found.values())))
+        run = found.get(reference) or next(iter(found.values()))
+        try:
+            return _built(state, run.events())
+        except msgspec.DecodeError as error:
+            raise RunNotFound(
+                f"{run.started.execution_id} was written on {run.started.host} by another version: {error}",
+                hint=f"failover show {run.started.execution_id} on that machine",
+            ) from error
     if found:
         raise RunNotFound(f"several executions begin with {reference}: {', '.join(found)}", hint="type more of the id")
     return None

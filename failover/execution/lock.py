@@ -11,7 +11,7 @@ from typing import TypeVar
 import msgspec
 
 from failover.errors import FailoverError, Locked
-from failover.execution.claims import RENEW_SECONDS, Claim, Holder, over, replay
+from failover.execution.claims import RENEW_SECONDS, TTL_SECONDS, Claim, Holder, over, replay
 from failover.execution.runlog import RunLog, Shared
 
 PATIENCE_SECONDS = 3.0
@@ -139,7 +139,9 @@ def live_holder(log: RunLog, *, now: datetime, dead: Callable[[Claim], bool]) ->
     """
 
     def look() -> Holder | None:
-        return replay(log.read().claims) if log.exists() else None
+        # A live holder has renewed within its time, so what is older cannot tell of one.
+        since = int((now.timestamp() - 2 * TTL_SECONDS) * 1000)
+        return replay(log.claims_since(since)) if log.exists() else None
 
     try:
         holder = within(PATIENCE_SECONDS, look)

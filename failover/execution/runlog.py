@@ -13,9 +13,10 @@ import msgspec
 from failover.errors import FailoverError
 from failover.execution.claims import Claim
 from failover.kafka.port import Cluster
-from failover.model.cluster import TopicInfo
+from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import TopicPartition
-from failover.state.journal import Event, Journal, Started, decode_events, encode_event
+from failover.model.records import Record, WindowRequest
+from failover.state.journal import Event, Finished, Journal, Started, decode_events, encode_event
 
 SETTINGS = {
     "cleanup.policy": "delete",
@@ -33,11 +34,31 @@ _RUN = b"run:"
 _claims = msgspec.json.Decoder(Claim)
 
 
+class SharedRun:
+    """Is one execution's journal as the topic has it, taken apart only as far as is asked: it may be long."""
+
+    def __init__(self, started: Started, lines: list[bytes]) -> None:
+        self.started = started
+        self._lines = lines
+
+    def events(self) -> list[Event]:
+        """Reads every event; raises ``msgspec.DecodeError`` for a line of a newer version."""
+        return decode_events(b"".join(self._lines))
+
+    def closed(self) -> Finished | None:
+        """Reads the last event, None where the execution is under way or was cut off."""
+        try:
+            last = decode_events(self._lines[-1].rstrip(b"\n").rsplit(b"\n", 1)[-1])[-1]
+        except msgspec.DecodeError:
+            return None
+        return last if isinstance(last, Finished) else None
+
+
 class Shared(msgspec.Struct, frozen=True):
-    """Is what the topic holds: claims in log order with their append times, and events by execution."""
+    """Is what the topic holds: claims in log order with their append times, and executions by id."""
 
     claims: tuple[tuple[int, Claim], ...] = ()
-    runs: dict[str, list[Event]] = {}
+    runs: dict[str, SharedRun] = {}
 
 
 class RunLog:
@@ -84,21 +105,43 @@ class RunLog:
     def read(self, *, upto: int | None = None) -> Shared:
         """Reads all of it, or up to an offset. Records nobody here can read are passed over."""
         claims: list[tuple[int, Claim]] = []
-        runs: dict[str, list[Event]] = {}
+        found: dict[str, list[bytes]] = {}
         for records in self.cluster.read(self.partition):
             for record in records:
-                if (upto is not None and record.offset > upto) or record.key is None or record.value is None:
+                if upto is not None and record.offset > upto:
                     continue
-                try:
-                    if record.key == _CLAIM:
-                        claims.append((record.timestamp, _claims.decode(record.value)))
-                    elif record.key.startswith(_RUN):
-                        name = record.key[len(_RUN) :].decode()
-                        runs.setdefault(name, []).extend(decode_events(record.value))
-                except (msgspec.DecodeError, UnicodeDecodeError):
-                    continue  # of a newer version, or somebody else's: neither claim nor journal to this one
-        whole = {name: events for name, events in runs.items() if events and isinstance(events[0], Started)}
-        return Shared(tuple(claims), whole)
+                claims += _claim(record)
+                if record.key is not None and record.value is not None and record.key.startswith(_RUN):
+                    found.setdefault(record.key[len(_RUN) :].decode(errors="replace"), []).append(record.value)
+        runs = {name: SharedRun(started, lines) for name, lines in found.items() if (started := _start(lines[0]))}
+        return Shared(tuple(claims), runs)
+
+    def claims_since(self, at: int) -> list[tuple[int, Claim]]:
+        """Reads the claims appended at or after a time (epoch ms), and nothing older."""
+        start = self.cluster.offsets_at([self.partition], at)[self.partition]
+        log = self.cluster.log_ranges([self.partition])[self.partition]
+        if not isinstance(start, int) or not isinstance(log, LogRange):
+            return []
+        request = WindowRequest("target", self.partition, start, log.end)
+        return [claim for record in self.cluster.windows([request])[request].records for claim in _claim(record)]
+
+
+def _claim(record: Record) -> list[tuple[int, Claim]]:
+    if record.key != _CLAIM or record.value is None:
+        return []
+    try:
+        return [(record.timestamp, _claims.decode(record.value))]
+    except msgspec.DecodeError:
+        return []  # of a newer version, or somebody else's: no claim to this one
+
+
+def _start(chunk: bytes) -> Started | None:
+    """Reads the first event of an execution; None where it is none (retention took it, or a newer version wrote it)."""
+    try:
+        first = decode_events(chunk.split(b"\n", 1)[0])
+    except msgspec.DecodeError:
+        return None
+    return first[0] if first and isinstance(first[0], Started) else None
 
 
 class SharedJournal:

@@ -102,14 +102,16 @@ def past(state: StateFolder, plan: Plan, shared: Shared | None = None) -> Past:
     runs, unreadable = runs_of_plan(state, plan.id)
     known = {run.id for run in runs}
     undone = undoings(state) if runs else []
-    for name, events in (shared.runs if shared is not None else {}).items():
-        first = events[0]
-        if not isinstance(first, Started) or name in known:
+    for name, run in (shared.runs if shared is not None else {}).items():
+        if name in known or (run.started.plan_id, run.started.fingerprint) != (plan.id, plan.fingerprint):
             continue
-        if first.undoes:
-            undone.append(build_bare(events))
-        elif (first.plan_id, first.fingerprint) == (plan.id, plan.fingerprint):
-            runs.append(build(plan, events))
+        try:
+            if run.started.undoes:
+                undone.append(build_bare(run.events()))
+            else:
+                runs.append(build(plan, run.events()))
+        except msgspec.DecodeError as error:
+            unreadable.append(f"{name} on {run.started.host}: {error}")
     runs.sort(key=lambda run: run.started)
     return Past(runs, rolled_back(runs, undone), tuple(unreadable))
 

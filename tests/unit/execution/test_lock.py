@@ -162,9 +162,9 @@ def test_a_plan_is_told_of_a_live_holder_and_makes_no_topic() -> None:
     first.acquire()
     assert "ann on ops-1" in told()
     assert told(dead=True) == told(later) == ""
-    cluster.no_read.add(TOPIC)
+    cluster.faults["offsets_at", PLACE] = Fault(29, "TOPIC_AUTHORIZATION_FAILED")
     assert told() == ""
-    cluster.no_read.clear()
+    cluster.faults.clear()
     first.release()
     assert told() == ""
 
@@ -175,8 +175,10 @@ def test_what_one_machine_wrote_another_one_continues(tmp_path: Path) -> None:
     log = RunLog(cluster, TOPIC)
     assert log.prepare() == ""
     log.append_events("e-1", read_journal(tmp_path / "e-1"))
-    found = log.read().runs["e-1"]
+    shared = log.read().runs["e-1"]
+    found = shared.events()
     assert build(made, found) == done
+    assert (shared.started, shared.closed()) == (found[0], found[-1])
     bare = build_bare(found)
     assert [(p.topic, p.partition, p.before, p.written, p.status) for g in bare.groups for p in g.partitions] == [
         (p.topic, p.partition, p.before, p.written, p.status) for g in done.groups for p in g.partitions
@@ -194,11 +196,17 @@ def test_long_journals_go_in_pieces_and_foreign_records_are_passed_over(tmp_path
     sizes = [len(record.value or b"") for record in cluster.log[PLACE]]
     assert len(sizes) > 1
     assert max(sizes) <= CHUNK_BYTES
+    assert log.read().runs["e-1"].events() == written
+    assert log.read().runs["e-1"].closed() is None
     cluster.append(TOPIC, b"run:e-1", b"{not json")
     cluster.append(TOPIC, b"run:e-9", msgspec.json.encode({"event": "of a newer version"}))
     cluster.append(TOPIC, b"claim", b"\xff")
     cluster.append(TOPIC, None, b"x")
-    assert log.read().runs == {"e-1": written}
+    found = log.read()
+    assert (found.claims, list(found.runs)) == ((), ["e-1"])
+    assert found.runs["e-1"].closed() is None
+    with pytest.raises(msgspec.DecodeError):
+        found.runs["e-1"].events()
 
 
 def test_a_topic_that_fails_is_told_once_and_the_journal_goes_on(tmp_path: Path) -> None:
