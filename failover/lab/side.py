@@ -10,15 +10,31 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from failover.errors import LabError
 from failover.lab.clients import SILENT, admin_client, client_settings
+from failover.lab.follower import Follower, Isolation
 from failover.model import Record, TopicPartition
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer
     from confluent_kafka.admin import AdminClient
 
-_ASK_SECONDS = 10
-_NOT_YET = ("NOT_LEADER_FOR_PARTITION", "LEADER_NOT_AVAILABLE", "UNKNOWN_TOPIC_OR_PART")
-Isolation = Literal["read_uncommitted", "read_committed"]
+_ASK_SECONDS = 3
+_WAIT = 5  # for a future: a little longer than its request may take
+_PATIENCE_SECONDS = 30
+# Kafka's and librdkafka's errors that end by themselves but are not marked as such everywhere
+_PASSING = frozenset(
+    {
+        "_TIMED_OUT",
+        "_TRANSPORT",
+        "_ALL_BROKERS_DOWN",
+        "COORDINATOR_NOT_AVAILABLE",
+        "COORDINATOR_LOAD_IN_PROGRESS",
+        "NOT_COORDINATOR",
+        "NOT_LEADER_FOR_PARTITION",
+        "LEADER_NOT_AVAILABLE",
+        # metadata names the leader of a new partition before that broker knows it is one
+        "UNKNOWN_TOPIC_OR_PART",
+    }
+)
 Protocol = Literal["classic", "consumer"]
 # the keys of a Mapping are invariant: a named tuple is no tuple there
 Offsets = Mapping[tuple[str, int], int] | Mapping[TopicPartition, int]
@@ -67,7 +83,7 @@ class Side:
         from confluent_kafka.admin import NewTopic
 
         wanted = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
-        self.admin.create_topics([wanted], request_timeout=_ASK_SECONDS)[name].result(timeout=_ASK_SECONDS + 5)
+        self.admin.create_topics([wanted], request_timeout=_ASK_SECONDS)[name].result(timeout=_WAIT)
         self.until(
             lambda: self.partitions(name) == list(range(partitions)), what=f"topic {name} has {partitions} partitions"
         )
@@ -75,7 +91,7 @@ class Side:
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic and waits until metadata no longer lists it."""
-        self.admin.delete_topics([name], request_timeout=_ASK_SECONDS)[name].result(timeout=_ASK_SECONDS + 5)
+        self.admin.delete_topics([name], request_timeout=_ASK_SECONDS)[name].result(timeout=_WAIT)
         self.until(lambda: name not in self.topics(), what=f"topic {name} is gone")
 
     def recreate_topic(self, name: str) -> None:
@@ -95,25 +111,42 @@ class Side:
         return sorted(p for p, state in known.partitions.items() if state.leader >= 0) if known is not None else []
 
     def _metadata(self) -> Mapping[str, Any]:
+        found: Mapping[str, Any] = self._ask(lambda: self.admin.list_topics(timeout=1).topics, "its metadata")
+        return found
+
+    def _ask(self, question: Callable[[], Any], what: str) -> Any:
+        """Asks until there is an answer, again while what stands in the way passes by itself.
+
+        librdkafka retries a request on the broker it chose first; where that one has just died,
+        only a new request goes to another. Measured on confluent-kafka 2.16: a client that spoke
+        to a group coordinator before it was killed gets no answer from it any more after its
+        restart, so each silence is followed by a new client. Raises LabError naming ``what`` after 30 s, and at once
+        KafkaException for any other error.
+        """
         from confluent_kafka import KafkaException
 
-        # librdkafka retries a metadata request on the broker it chose first; where that one has
-        # just died, only a new request goes to another
-        deadline = time.monotonic() + _ASK_SECONDS
+        deadline = time.monotonic() + _PATIENCE_SECONDS
         while True:
             try:
-                return self.admin.list_topics(timeout=1).topics
+                return question()
             except KafkaException as failure:
+                if not (failure.args[0].retriable() or failure.args[0].name() in _PASSING):
+                    raise
+                self._admin = None
                 if time.monotonic() > deadline:
-                    raise LabError(f"{self.alias}: no metadata within {_ASK_SECONDS} s: {failure}") from failure
+                    raise LabError(
+                        f"{self.alias}: no answer to {what} in {_PATIENCE_SECONDS} s: {failure}"
+                    ) from failure
+            time.sleep(0.05)
 
     def topic_config(self, topic: str) -> dict[str, str]:
         """Returns the settings a topic has of its own."""
         from confluent_kafka.admin import ConfigResource, ConfigSource, ResourceType
 
         asked = ConfigResource(ResourceType.TOPIC, topic)
-        found = self.admin.describe_configs([asked], request_timeout=_ASK_SECONDS)[asked].result(
-            timeout=_ASK_SECONDS + 5
+        found = self._ask(
+            lambda: self.admin.describe_configs([asked], request_timeout=_ASK_SECONDS)[asked].result(timeout=_WAIT),
+            f"the settings of {topic}",
         )
         own = ConfigSource.DYNAMIC_TOPIC_CONFIG.value
         return {
@@ -124,17 +157,8 @@ class Side:
 
     def ends(self, topic: str, *, isolation: Isolation = "read_uncommitted") -> dict[int, tuple[int, int]]:
         """Returns log start and end (high watermark; last stable offset if read_committed) of each partition."""
-        from confluent_kafka import KafkaException
-
-        deadline = time.monotonic() + _ASK_SECONDS
-        while True:
-            try:
-                return self._ends(topic, isolation)
-            except KafkaException as failure:
-                # metadata names the leader of a new partition before that broker knows it is one
-                if failure.args[0].name() not in _NOT_YET or time.monotonic() > deadline:
-                    raise
-            time.sleep(0.05)
+        found: dict[int, tuple[int, int]] = self._ask(lambda: self._ends(topic, isolation), f"the ends of {topic}")
+        return found
 
     def _ends(self, topic: str, isolation: Isolation) -> dict[int, tuple[int, int]]:
         from confluent_kafka import IsolationLevel
@@ -151,9 +175,7 @@ class Side:
             answers = self.admin.list_offsets(
                 dict.fromkeys(places, spec), isolation_level=level, request_timeout=_ASK_SECONDS
             )
-            both.append(
-                {place.partition: future.result(timeout=_ASK_SECONDS + 5).offset for place, future in answers.items()}
-            )
+            both.append({place.partition: future.result(timeout=_WAIT).offset for place, future in answers.items()})
         return {partition: (start, both[1][partition]) for partition, start in sorted(both[0].items())}
 
     def delete_records(self, topic: str, partition: int, before: int) -> None:
@@ -161,7 +183,7 @@ class Side:
         from confluent_kafka import TopicPartition as Place
 
         [future] = self.admin.delete_records([Place(topic, partition, before)], request_timeout=_ASK_SECONDS).values()
-        future.result(timeout=_ASK_SECONDS + 5)
+        future.result(timeout=_WAIT)
 
     # -- records -------------------------------------------------------------------------------
 
@@ -200,7 +222,7 @@ class Side:
         producer = self.producer(**settings)
         plan = itertools.cycle(transactions) if transactions else iter([(count, True)])
         if transactions:
-            producer.init_transactions(_ASK_SECONDS)
+            producer.init_transactions(_PATIENCE_SECONDS)
         index = 0
         while index < count:
             length, committed = next(plan)
@@ -245,38 +267,24 @@ class Side:
 
     # -- groups --------------------------------------------------------------------------------
 
-    def commit(self, group: str, offsets: Offsets, *, metadata: str = "", seconds: float = 30) -> None:
-        """Commits for a group without members, retried while its coordinator is not ready.
-
-        Raises LabError naming the partition's error.
-        """
+    def commit(self, group: str, offsets: Offsets, *, metadata: str = "") -> None:
+        """Commits for a group without members; raises KafkaException with a partition's error, LabError in the end."""
+        what = f"a commit of group {group}"
         if metadata:
-            self._commit_with_metadata(group, offsets, metadata, seconds)
+            self._commit_with_metadata(group, offsets, metadata)
             return
-        from confluent_kafka import ConsumerGroupTopicPartitions, KafkaException
+        from confluent_kafka import ConsumerGroupTopicPartitions
         from confluent_kafka import TopicPartition as Place
 
-        deadline = time.monotonic() + seconds
-        while True:
+        def attempt() -> None:
             places = [Place(topic, partition, offset) for (topic, partition), offset in offsets.items()]
-            try:
-                [future] = self.admin.alter_consumer_group_offsets(
-                    [ConsumerGroupTopicPartitions(group, places)], request_timeout=_ASK_SECONDS
-                ).values()
-                faults = [
-                    str(place.error)
-                    for place in future.result(timeout=_ASK_SECONDS + 5).topic_partitions
-                    if place.error
-                ]
-            except KafkaException as failure:
-                faults = [str(failure)]
-            if not faults:
-                return
-            if time.monotonic() > deadline or not any(word in faults[0] for word in ("COORDINATOR", "LOAD")):
-                raise LabError(f"{self.alias}: commit of group {group} failed: {faults[0]}")
-            time.sleep(0.1)
+            asked = [ConsumerGroupTopicPartitions(group, places)]
+            [future] = self.admin.alter_consumer_group_offsets(asked, request_timeout=_ASK_SECONDS).values()
+            _raise_first(future.result(timeout=_WAIT).topic_partitions)
 
-    def _commit_with_metadata(self, group: str, offsets: Offsets, metadata: str, seconds: float) -> None:
+        self._ask(attempt, what)
+
+    def _commit_with_metadata(self, group: str, offsets: Offsets, metadata: str) -> None:
         # measured on confluent-kafka 2.16: it appends a NUL to any metadata it is given and hides
         # it when reading, so another client writes what a Java consumer would
         from kafka import KafkaConsumer, OffsetAndMetadata
@@ -287,7 +295,7 @@ class Side:
         try:
             wanted = {Place(*tp): OffsetAndMetadata(offset, metadata, -1) for tp, offset in offsets.items()}
             consumer.assign(list(wanted))
-            consumer.commit(wanted, timeout_ms=int(seconds * 1000))
+            consumer.commit(wanted, timeout_ms=_PATIENCE_SECONDS * 1000)
         except KafkaError as failure:
             raise LabError(f"{self.alias}: commit of group {group} failed: {failure}") from failure
         finally:
@@ -297,21 +305,27 @@ class Side:
         """Returns a group's committed offsets."""
         from confluent_kafka import ConsumerGroupTopicPartitions
 
-        [future] = self.admin.list_consumer_group_offsets(
-            [ConsumerGroupTopicPartitions(group)], request_timeout=_ASK_SECONDS
-        ).values()
-        found = future.result(timeout=_ASK_SECONDS + 5).topic_partitions
-        return {TopicPartition(place.topic, place.partition): place.offset for place in found if place.offset >= 0}
+        def attempt() -> dict[TopicPartition, int]:
+            asked = [ConsumerGroupTopicPartitions(group)]
+            [future] = self.admin.list_consumer_group_offsets(asked, request_timeout=_ASK_SECONDS).values()
+            places = future.result(timeout=_WAIT).topic_partitions
+            _raise_first(places)
+            return {TopicPartition(place.topic, place.partition): place.offset for place in places if place.offset >= 0}
+
+        found: dict[TopicPartition, int] = self._ask(attempt, f"the commits of group {group}")
+        return found
 
     def groups(self) -> set[str]:
         """Returns the ids of all groups."""
-        found = self.admin.list_consumer_groups(request_timeout=_ASK_SECONDS).result(timeout=_ASK_SECONDS + 5)
+        found = self._ask(
+            lambda: self.admin.list_consumer_groups(request_timeout=_ASK_SECONDS).result(timeout=_WAIT), "its groups"
+        )
         return {group.group_id for group in found.valid}
 
     def delete_group(self, group: str) -> None:
         """Deletes a group that has no members."""
         [future] = self.admin.delete_consumer_groups([group], request_timeout=_ASK_SECONDS).values()
-        future.result(timeout=_ASK_SECONDS + 5)
+        future.result(timeout=_WAIT)
 
     @contextlib.contextmanager
     def member(
@@ -362,79 +376,6 @@ class Side:
         return value
 
 
-class Follower:
-    """Reads a topic from its start and goes on where it stopped at each call."""
-
-    def __init__(self, side: Side, topic: str, *, isolation: Isolation = "read_uncommitted") -> None:
-        self._side = side
-        self._topic = topic
-        self._isolation = isolation
-        self._consumer: Consumer | None = None
-        self._next: dict[int, int] = {}
-        self.records: dict[int, list[Record]] = {}
-
-    def __enter__(self) -> Follower:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Ends the consumer."""
-        if self._consumer is not None:
-            self._consumer.close()
-            self._consumer = None
-
-    def catch_up(self, *, seconds: float = 60) -> dict[int, list[Record]]:
-        """Reads up to the end as of now and returns everything read so far; an unknown topic is empty.
-
-        Raises LabError after ``seconds``.
-        """
-        from confluent_kafka import TopicPartition as Place
-
-        ends = self._side.ends(self._topic, isolation=self._isolation)
-        fresh = [
-            Place(self._topic, partition, start)
-            for partition, (start, _) in ends.items()
-            if partition not in self._next
-        ]
-        if self._consumer is None:
-            if not fresh:
-                return self.records
-            self._consumer = self._side.consumer(isolation_level=self._isolation, enable_partition_eof=True)
-        if fresh:
-            self._next |= {place.partition: place.offset for place in fresh}
-            self._consumer.incremental_assign(fresh)
-            self.records |= {place.partition: [] for place in fresh}
-        # control records carry offsets but are never delivered: the end-of-partition event, not
-        # the last record, says how far the consumer has read
-        deadline = time.monotonic() + seconds
-        behind = {partition for partition, (_, end) in ends.items() if self._next[partition] < end}
-        while behind:
-            if time.monotonic() > deadline:
-                raise LabError(
-                    f"{self._side.alias}: {self._topic} {sorted(behind)} not read to its end in {seconds:.0f} s"
-                )
-            message = self._consumer.poll(0.1)
-            if message is None:
-                continue
-            error, partition = message.error(), int(message.partition() or 0)
-            if error is None:
-                self.records[partition].append(_record(message))
-            elif error.name() == "_PARTITION_EOF":
-                self._next[partition] = max(self._next[partition], int(message.offset() or 0))
-                if self._next[partition] >= ends[partition][1]:
-                    behind.discard(partition)
-            elif not error.retriable():
-                raise LabError(f"{self._side.alias}: reading {self._topic}-{partition} failed: {error}")
-        return self.records
-
-
-def _record(message: Any) -> Record:
-    headers = tuple((name, value) for name, value in message.headers() or ())
-    return Record(message.offset(), message.timestamp()[1], message.key(), message.value(), headers)
-
-
 def _place_of(message: Any) -> Any:
     from confluent_kafka import TopicPartition as Place
 
@@ -450,3 +391,12 @@ def _collect(sent: list[Produced | None], index: int, committed: bool, faults: l
         sent[index] = Produced(tp, message.offset(), message.key(), message.value(), committed)
 
     return delivered
+
+
+def _raise_first(places: Sequence[Any]) -> None:
+    """Raises the first partition's error as KafkaException: a coordinator's errors come per partition."""
+    from confluent_kafka import KafkaException
+
+    for place in places:
+        if place.error is not None:
+            raise KafkaException(place.error)

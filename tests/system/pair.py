@@ -14,9 +14,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from failover.lab import Lab, MirrorOptions
+from failover.lab.follower import Follower
 from failover.lab.internal_records import Checkpoint, checkpoint_of
 from failover.lab.lab import Listener
-from failover.lab.side import Follower, Offsets, Produced, Side
+from failover.lab.side import Offsets, Produced, Side
 from failover.model import Record, TopicPartition
 
 # topics MirrorMaker 2, this tool and the brokers make by themselves
