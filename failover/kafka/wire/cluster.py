@@ -101,7 +101,12 @@ class WireCluster:
     ) -> dict[TopicPartition, Leader | Fault]:
         """Tells the leader of each partition; a topic or partition that does not exist is fault 3, final."""
         wanted = list(partitions)
-        unknown = {tp.topic for tp in wanted if refresh or tp.topic not in self._topics}
+        # What was not there when it was last asked for may have been made since.
+        unknown = {
+            tp.topic
+            for tp in wanted
+            if refresh or (known := self._topics.get(tp.topic)) is None or known.fault is not None
+        }
         if unknown:
             await self.metadata(unknown)
         return {tp: self._leader(tp) for tp in wanted}

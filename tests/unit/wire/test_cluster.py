@@ -41,7 +41,7 @@ def body(*, throttle: int = 0) -> Writer:
     return out
 
 
-def metadata(ports: Mapping[int, int], *, leader: int = 1, epoch: int = 3, throttle: int = 0) -> bytes:
+def metadata(ports: Mapping[int, int], *, leader: int = 1, epoch: int = 3, throttle: int = 0, error: int = 0) -> bytes:
     """Answers as version 12 does, with one topic of one partition."""
     out = body(throttle=throttle)
     out.array(len(ports))
@@ -54,7 +54,7 @@ def metadata(ports: Mapping[int, int], *, leader: int = 1, epoch: int = 3, throt
     out.string("cluster-id")
     out.int32(1)
     out.array(1)
-    out.int16(0)
+    out.int16(error)
     out.string(TOPIC)
     out.raw(TOPIC_ID)
     out.int8(0)
@@ -189,6 +189,18 @@ def test_topic_creation_is_never_asked_for():
         assert (state.topic_id, state.topic_id_text) == (TOPIC_ID, "AAECAwQFBgcICQoLDA0ODw")
 
     scene(work, {})
+
+
+def test_a_topic_made_since_it_was_asked_for_is_found():
+    async def run(cluster: WireCluster, broker: FakeBroker) -> None:
+        broker.script[METADATA] = lambda _: metadata({1: broker.port}, error=3)
+        absent = (await cluster.leaders([TP]))[TP]
+        assert isinstance(absent, Fault)
+        assert absent.number == 3
+        broker.script[METADATA] = lambda _: metadata({1: broker.port})
+        assert (await cluster.leaders([TP]))[TP] == (1, 3, TOPIC_ID)
+
+    scene(run, {})
 
 
 def test_a_silent_bootstrap_address_delays_nobody():
