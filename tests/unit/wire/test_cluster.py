@@ -194,7 +194,7 @@ def test_topic_creation_is_never_asked_for():
 def test_a_topic_made_since_it_was_asked_for_is_found():
     async def run(cluster: WireCluster, broker: FakeBroker) -> None:
         broker.script[METADATA] = lambda _: metadata({1: broker.port}, error=3)
-        absent = (await cluster.leaders([TP]))[TP]
+        absent = (await cluster.leaders([TP], refresh=True))[TP]
         assert isinstance(absent, Fault)
         assert absent.number == 3
         broker.script[METADATA] = lambda _: metadata({1: broker.port})
