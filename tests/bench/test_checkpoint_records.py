@@ -9,7 +9,7 @@ import pytest
 
 from failover.mm2.checkpoint import Checkpoint
 from tests.bench.figures import Figures
-from tests.bench.fill import Message, commit_groups, write
+from tests.bench.fill import Message, commit_groups, write, write_numbers
 from tests.bench.measure import failover
 from tests.system.pair import Pair
 
@@ -28,14 +28,14 @@ def checkpoints(names: list[str]) -> Iterator[Message]:
     rounds = -(-RECORDS // KEYS)
     for index in range(RECORDS):
         at = LENGTH - rounds + 1 + index // KEYS
-        yield {"key": keys[index % KEYS], "value": Checkpoint("", "", 0, at, at).encode_value(), "partition": 0}
+        yield {"key": keys[index % KEYS], "value": Checkpoint("", "", 0, at, at).encode_value()}
 
 
 def test_two_million_checkpoint_records(pair: Pair, tmp_path: Path) -> None:
     names = [f"app-{number:03}" for number in range(GROUPS)]
     for side, topic in ((pair.a, TOPIC), (pair.b, REMOTE)):
         side.create_topic(topic, PARTITIONS)
-        write(side, topic, ({"value": b"%d" % n, "partition": n % PARTITIONS} for n in range(LENGTH * PARTITIONS)))
+        write_numbers(side, topic, PARTITIONS, range(LENGTH))
     commit_groups(pair.a, {name: {(TOPIC, number): LENGTH for number in range(PARTITIONS)} for name in names})
     topic = pair.b.create_topic("primary.checkpoints.internal", config={"cleanup.policy": "compact"})
     write(pair.b, topic, checkpoints(names))

@@ -27,7 +27,7 @@ def syncs() -> Iterator[Message]:
     for index in range(SYNCS):
         value = OffsetSync("", 0, index * 101, index * 100).encode_value()
         for key in keys:
-            yield {"key": key, "value": value, "partition": 0}
+            yield {"key": key, "value": value}
 
 
 def test_a_long_history_of_offset_syncs(pair: Pair) -> None:

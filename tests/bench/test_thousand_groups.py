@@ -15,8 +15,9 @@ from failover.lab.jars import class_path
 from failover.lab.java import jvm_flags
 from failover.model import TopicPartition
 from tests.bench.figures import Figures
-from tests.bench.fill import commit_groups, committed_groups, delete_groups, write
+from tests.bench.fill import commit_groups, committed_groups, delete_groups, write_numbers
 from tests.bench.measure import Run, failover, run
+from tests.bench.mirroring import wait_quiet
 from tests.system.pair import Pair
 
 pytestmark = pytest.mark.timeout(600)
@@ -28,23 +29,25 @@ Offsets = dict[str, dict[TopicPartition, int]]
 
 
 def prepare(pair: Pair) -> list[str]:
-    """Mirrors a topic with the real MirrorMaker 2 and lets it write a checkpoint for each group and partition."""
-    pair.create_topic(pair.source, TOPIC, PARTITIONS)
-    write(pair.a, TOPIC, ({"value": b"%d" % n, "partition": n % PARTITIONS} for n in range(RECORDS * PARTITIONS)))
-    pick = random.Random(1)
+    """Mirrors a topic with the real MirrorMaker 2 and lets it write a checkpoint for each group and partition.
+
+    The groups and a first record are there before it starts: its checkpoint task keeps only the
+    newest sync of those it finds, and translates nothing older (MM2: OffsetSyncStore).
+    """
     names = [f"app-{number:04}" for number in range(GROUPS)]
-    commit_groups(
-        pair.a,
-        {name: {(TOPIC, number): pick.randint(1, RECORDS) for number in range(PARTITIONS)} for name in names},
-    )
+    pair.create_topic(pair.source, TOPIC, PARTITIONS)
+    write_numbers(pair.a, TOPIC, PARTITIONS, range(1))
+    commit_groups(pair.a, {name: {(TOPIC, number): 1 for number in range(PARTITIONS)} for name in names})
     pair.lab.start_mirror()
-    pair.wait_mirrored(TOPIC)
     pair.b.until(
-        lambda: len(pair.checkpoints()) >= GROUPS * PARTITIONS,
-        what=f"{GROUPS * PARTITIONS} checkpoints",
-        seconds=120,
-        every=0.5,
+        lambda: len(pair.checkpoints()) == GROUPS * PARTITIONS, what="a first checkpoint each", seconds=120, every=0.5
     )
+    write_numbers(pair.a, TOPIC, PARTITIONS, range(1, RECORDS))
+    pair.wait_mirrored(TOPIC)
+    pick = random.Random(1)
+    commits = {name: {(TOPIC, number): pick.randint(2, RECORDS) for number in range(PARTITIONS)} for name in names}
+    commit_groups(pair.a, commits)
+    wait_quiet(pair)
     pair.lab.kill("mm2")
     return names
 
