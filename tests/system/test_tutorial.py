@@ -51,5 +51,7 @@ def test_every_command_of_the_tutorial_does_what_the_text_says(tmp_path: Path) -
     }
     assert wrong == {}, f"{ran.stdout}\n{ran.stderr}"
     assert "DOWN" in told['failover plan --timeout 5s --reason "the primary was killed"'][0]
-    assert "payments" in told["failover execute --yes"][0]
+    assert "content" in told["cat plan.txt"][0]
+    assert "payments" in told["failover execute before.json --yes"][0]
+    assert "HOLDS" in told["failover verify $RUN"][0]
     assert list(tmp_path.glob("state/failover/executions/*"))
