@@ -16,6 +16,7 @@ from failover.report.values import count, duration, members, moment, offset, thi
 
 SHOWN_GROUPS = 30
 SHOWN_PARTITIONS = 40
+SHOWN_WHYS = 5
 HEADERS = ("GROUP", "WAS", "COMMITTED", "SAME", "LEFT", "REFUSED", "FAILED", "UNKNOWN", "WHY")
 
 OUTCOMES = {
@@ -78,7 +79,11 @@ def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
         shown = shown[: 2 * SHOWN_GROUPS]
     if shown:
         numbers = frozenset(HEADERS[2:-1])
-        yield table(HEADERS, [group_cells(group) for group in shown], width=width, numbers=numbers)
+        screen = table(HEADERS, [group_cells(group) for group in shown], width=width, numbers=numbers)
+        yield screen
+        cut_short = [group for group in shown if inert_line(_why(group)) not in screen]
+        for group in cut_short if verbosity else cut_short[:SHOWN_WHYS]:
+            yield from labelled("  ", f"{inert_line(group.group)}: {inert_line(_why(group))}", width=width, indent=4)
     folded = len(ordered) - len(shown)
     if folded:
         kind = "in place" if folded <= len(in_place) and len(shown) < 2 * SHOWN_GROUPS else "not listed"
@@ -158,9 +163,9 @@ def next_steps(execution: Execution, plan: Plan | None) -> Iterator[str]:
     active = [group for group in execution.groups if group.members]
     if active:
         names = ", ".join(inert_line(group.group) for group in active[:3]) + (" …" if len(active) > 3 else "")
-        command = "failover execute --wait 5m" + "".join(
-            f" --group {shlex.quote(inert_line(g.group))}" for g in active[:3]
-        )
+        command = "failover execute --wait 5m" + "".join(f" --group {shlex.quote(inert_line(g.group))}" for g in active)
+        if len(active) > 3:
+            command = f"failover execute {inert_line(execution.plan_id)} --wait 5m"
         yield f"Stop the consumers of {things(len(active), 'refused group')} on {alias} ({names}), then: {command}"
     elif statuses[Status.REFUSED]:
         yield "Clear what is refused (WHY; failover explain CODE), then: failover plan"
