@@ -185,7 +185,8 @@ class Summary(msgspec.Struct, frozen=True):
     """Sums up the plan.
 
     ``unknown``: partitions whose ``skipped`` is None, except in refused groups and those never
-    committed on the source. ``unreplicated``: records, None when unknown. ``execute_seconds``: expected length of execute.
+    committed on the source. ``unreplicated``: records, None when unknown. ``execute_seconds``:
+    expected length of execute.
     """
 
     groups: GroupCounts
