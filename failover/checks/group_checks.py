@@ -17,7 +17,8 @@ def source_active(look: Look) -> Iterator[Finding]:
             "source-active",
             Severity.WARNING,
             some(active),
-            f"{count(len(active), 'group')} still consume on {alias}: what they read from now on is read again",
+            f"{count(len(active), 'group')} still {'consumes' if len(active) == 1 else 'consume'} on {alias}: "
+            "what is read there from now on is read again",
             f"for a planned switchover stop them on {alias} first, then plan again",
         )
 

@@ -20,6 +20,7 @@ class ProgressBar:
     """Shows how far a command is; call it with a label, how many are done, and of how many."""
 
     def __init__(self, settings: Settings) -> None:
+        self._color = settings.color
         self._wanted = sys.stderr.isatty() and not settings.quiet
         self._started = time.monotonic()
         self._bar: Progress | None = None
@@ -53,7 +54,8 @@ class ProgressBar:
             BarColumn(30),
             MofNCompleteColumn(),
             TimeRemainingColumn(),
-            console=Console(stderr=True),
+            # without the option, rich itself looks at NO_COLOR
+            console=Console(stderr=True, no_color=None if self._color else True),
             transient=True,
         )
         self._bar.start()

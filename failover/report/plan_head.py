@@ -57,7 +57,8 @@ def _source(plan: Plan) -> str:
     text = _cluster_words(source.state, source.detail)
     if source_answers(plan):
         active = sum(bool(group.source_members) for group in plan.groups)
-        return text + (f"; {things(active, 'group')} still consume there" if active else "")
+        verb = "consumes" if active == 1 else "consume"
+        return text + (f"; {things(active, 'group')} still {verb} there" if active else "")
     silent = (plan.created - source.silent_since).total_seconds() if source.silent_since is not None else 0.0
     if silent >= 1:
         text += f", no answer for {duration(silent)}"
