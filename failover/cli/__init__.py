@@ -19,5 +19,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evict": ("failover.cli.evict", "Remove lingering members of a group on the target."),
     "history": ("failover.cli.history", "Past executions on record."),
     "show": ("failover.cli.show", "One execution or plan in full."),
+    "report": ("failover.cli.report", "An execution or plan as one HTML file."),
+    "diff": ("failover.cli.diff", "What changed between two plans."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
 }

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, params=plan_options())
 @click.option("--evidence", is_flag=True, help="Show how each offset is known.")
 @click.option("-o", "--output", "output", metavar="FILE", help="Also write the plan there, as JSON.")
-@format_option("table", "json", "yaml", "csv", "markdown")
+@format_option("table", "json", "yaml", "csv", "markdown", "html")
 @pass_settings
 def command(settings: Settings, /, *, evidence: bool, output: str | None, **values: Any) -> int:
     """Shows what execute would commit, how each offset is known, and what it costs.
@@ -155,5 +155,12 @@ def show(settings: Settings, plan: Plan, *, evidence: bool) -> None:
             "table": lambda: plan_text(plan, verbosity=settings.verbosity, evidence=evidence),
             "csv": lambda: plan_csv(plan),
             "markdown": lambda: plan_markdown(plan),
+            "html": lambda: _html(plan),
         },
     )
+
+
+def _html(plan: Plan) -> str:
+    from failover.report.html import plan_html
+
+    return plan_html(plan)

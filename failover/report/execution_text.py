@@ -46,16 +46,22 @@ def _head(execution: Execution, width: int) -> Iterator[str]:
     what = f"rolls back {execution.undoes}" if execution.undoes else f"of plan {execution.plan_id}"
     aliases = f"{inert_line(execution.source_alias)} -> {inert_line(execution.target_alias)}"
     yield f"{aliases}   run {inert_line(execution.id)} {inert_line(what)}   {moment(execution.started)}"
+    for label, text in facts(execution):
+        yield from labelled(label, text, width=width, indent=11)
+
+
+def facts(execution: Execution) -> Iterator[tuple[str, str]]:
+    """Gives the first lines of the report as (label, answer)."""
     took = ""
     if execution.finished is not None:
         took = f" in {duration((execution.finished - execution.started).total_seconds())}"
-    yield from labelled("OUTCOME", OUTCOMES[execution.outcome] + took, width=width, indent=11)
+    yield "OUTCOME", OUTCOMES[execution.outcome] + took
     totals = Counter(p.status for group in execution.groups for p in group.partitions)
     written = sum(any(p.status is Status.COMMITTED for p in group.partitions) for group in execution.groups)
     text = f"{things(totals[Status.COMMITTED], 'offset')} of {things(written, 'group')}, read back and found right"
     if totals[Status.UNCHANGED]:
         text += f"; {count(totals[Status.UNCHANGED])} stood there already"
-    yield from labelled("COMMITTED", text, width=width, indent=11)
+    yield "COMMITTED", text
     for status, label, words in (
         (Status.SKIPPED, "LEFT", "left as they are, as planned"),
         (Status.REFUSED, "REFUSED", "refused, nothing written"),
@@ -64,10 +70,9 @@ def _head(execution: Execution, width: int) -> Iterator[str]:
     ):
         if totals[status]:
             groups = sum(any(p.status is status for p in group.partitions) for group in execution.groups)
-            line = f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
-            yield from labelled(label, line, width=width, indent=11)
+            yield label, f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
     if execution.stopped:
-        yield from labelled("STOPPED", inert_line(execution.stopped), width=width, indent=11)
+        yield "STOPPED", inert_line(execution.stopped)
 
 
 def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:

@@ -1,0 +1,125 @@
+"""`failover report`: an execution, or a plan, as one file for people who were not there."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from failover.cli.frame import Command, Settings, format_option, pass_settings
+from failover.cli.past import locate, plan_of
+from failover.cli.wiring import state_folder
+from failover.errors import PlanNotFound, RunNotFound, StateError, UsageError
+
+if TYPE_CHECKING:
+    from failover.model.execution import Execution
+    from failover.model.plan import Plan
+    from failover.state.folder import StateFolder
+
+
+@click.command(cls=Command)
+@click.argument("reference", metavar="RUN|PLAN")
+@click.option("-o", "--output", "output", metavar="FILE", help="Write the report there.")
+@format_option("html", "markdown", "json", "yaml")
+@pass_settings
+def command(settings: Settings, /, *, reference: str, output: str | None) -> int:
+    """Writes one self-contained HTML file about an execution or a plan, by id or file.
+
+    It opens anywhere, without a network: verdict first, then what was lost, read again, skipped and
+    left, with charts and tables that sort and search. On a terminal, without -o, it becomes a file
+    in the current folder. Markdown is for tickets.
+    """
+    from failover.cli.plan import require_place
+
+    if output is not None:
+        require_place(Path(output).expanduser())
+    name, text = _written(settings, state_folder(settings), reference)
+    if output is None and settings.format == "html" and sys.stdout.isatty():
+        output = f"failover-{name}.html"
+    if output is None:
+        settings.emit(text)
+        return 0
+    target = Path(output).expanduser()
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StateError(f"cannot write {target}: {error.strerror}", hint="give -o another place") from error
+    settings.say(f"report of {name}: {target.absolute()}")
+    return 0
+
+
+def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[str, str]:
+    """Gives the id of what is reported and the report's text."""
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import find_plan, read_plan
+    from failover.state.runs import EVICTION, is_file
+
+    if reference.startswith(EVICTION) and not is_file(reference):
+        raise UsageError(f"{reference} is an eviction, which has no report", hint=f"failover show {reference}")
+    if not _is_plan_file(reference):
+        try:
+            located = locate(settings, state, reference)
+        except RunNotFound as error:
+            if is_file(reference):
+                raise
+            missing = error
+        else:
+            return located.execution.id, of_execution(settings.format, located.execution, plan_of(located.folder))
+    else:
+        missing = RunNotFound(f"there is no plan {reference}")
+    try:
+        path = find_plan(state, reference)
+    except PlanNotFound:
+        hint = missing.hint or "failover history lists what this machine knows"
+        raise RunNotFound(f"there is no execution and no plan {reference} in {state.path}", hint=hint) from None
+    plan = decode_plan(read_plan(path))
+    return f"plan-{plan.id}", of_plan(settings.format, plan)
+
+
+def _is_plan_file(reference: str) -> bool:
+    """Says whether a reference is a file that calls itself a plan; whether it is a good one is found out later."""
+    import msgspec
+
+    from failover.state.runs import is_file
+
+    class Head(msgspec.Struct):
+        kind: str = ""
+
+    if not is_file(reference):
+        return False
+    try:
+        return msgspec.json.decode(Path(reference).expanduser().read_bytes(), type=Head).kind == "failover.plan"
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return False
+
+
+def of_plan(form: str, plan: Plan) -> str:
+    """Writes a plan's report in one of the formats."""
+    from failover.report.encode import to_json, to_yaml
+
+    if form == "html":
+        from failover.report.html import plan_html
+
+        return plan_html(plan)
+    if form == "markdown":
+        from failover.report.plan_markdown import plan_markdown
+
+        return plan_markdown(plan)
+    return to_yaml(plan) if form == "yaml" else to_json(plan)
+
+
+def of_execution(form: str, execution: Execution, plan: Plan | None) -> str:
+    """Writes an execution's report in one of the formats."""
+    from failover.report.encode import to_json, to_yaml
+
+    if form == "html":
+        from failover.report.html import execution_html
+
+        return execution_html(execution, plan)
+    if form == "markdown":
+        from failover.report.execution_markdown import execution_markdown
+
+        return execution_markdown(execution, plan)
+    return to_yaml(execution) if form == "yaml" else to_json(execution)

@@ -1,0 +1,155 @@
+"""What changed between two plans, for a terminal: sums first, then groups, worst first."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from failover.model.plan import Finding
+from failover.report.inert import inert_line
+from failover.report.phrases import phrase
+from failover.report.plan_diff import Change, GroupDiff, PartitionDiff, PlanDiff
+from failover.report.table import labelled, table
+from failover.report.values import count, duration, moment, things
+
+SHOWN_GROUPS = 30
+SHOWN_PARTITIONS = 40
+_LABELS = {
+    "source": "source",
+    "target": "target",
+    "groups ready": "groups ready",
+    "groups partial": "groups partial",
+    "groups refused": "groups refused",
+    "groups nothing": "groups with nothing to move",
+    "groups not_planned": "groups not in the plan",
+    "partitions commit": "partitions to commit",
+    "partitions skip": "partitions left",
+    "partitions refuse": "partitions refused",
+    "unreplicated": "records the target lacks (LOSS)",
+    "reread_max": "records read again at most (RE-READ)",
+    "skipped": "records skipped (SKIP)",
+    "unknown": "partitions with an unknown start (UNKNOWN)",
+}
+
+
+def diff_text(diff: PlanDiff, *, verbosity: int = 0, width: int = 100) -> str:
+    """Writes a comparison of two plans; ``verbosity`` 1 lists every partition that changed."""
+    blocks = [
+        list(_head(diff)),
+        list(_sums(diff, width)),
+        list(_groups(diff, verbosity, width)),
+        list(_partitions(diff, verbosity, width)),
+        list(_findings(diff, width)),
+    ]
+    if not any(blocks[1:]):
+        blocks.append(["The plans say the same."])
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def _head(diff: PlanDiff) -> Iterator[str]:
+    apart = (diff.new.created - diff.old.created).total_seconds()
+    when = f"{duration(abs(apart))} {'later' if apart >= 0 else 'EARLIER'}"
+    yield f"{inert_line(diff.source)} -> {inert_line(diff.target)}"
+    yield f"OLD  plan {inert_line(diff.old.id)}   {moment(diff.old.created)}   {inert_line(diff.old.operator)}"
+    yield f"NEW  plan {inert_line(diff.new.id)}   {moment(diff.new.created)}   {inert_line(diff.new.operator)}   {when}"
+
+
+def _sums(diff: PlanDiff, width: int) -> Iterator[str]:
+    cells = [(_LABELS.get(c.what, c.what), _value(c.old), _value(c.new), _difference(c)) for c in diff.summary]
+    cells += [(f"option {c.what.replace('_', '-')}", _value(c.old), _value(c.new), "") for c in diff.options]
+    if cells:
+        yield table(("SUM", "OLD", "NEW", "CHANGE"), cells, width=width, numbers=frozenset({"OLD", "NEW", "CHANGE"}))
+
+
+def _groups(diff: PlanDiff, verbosity: int, width: int) -> Iterator[str]:
+    if not diff.groups:
+        if diff.summary or diff.options:
+            yield f"{things(diff.same, 'group')} as before."
+        return
+    shown = diff.groups if verbosity else diff.groups[: 2 * SHOWN_GROUPS]
+    cells = [
+        (group.group, str(group.old or "-"), str(group.new or "-"), count(len(group.partitions)), _why(group))
+        for group in shown
+    ]
+    headers = ("GROUP", "OLD", "NEW", "PARTITIONS", "WHAT CHANGED")
+    yield table(headers, cells, width=width, numbers=frozenset({"PARTITIONS"}))
+    if len(shown) < len(diff.groups):
+        yield f"{things(len(diff.groups) - len(shown), 'more group')} changed (-v lists them)"
+    yield f"{things(diff.same, 'group')} as before."
+
+
+def _why(group: GroupDiff) -> str:
+    if group.kind == "added":
+        return "not in the old plan"
+    if group.kind == "gone":
+        return f"not in the new plan: {phrase(group.why)}" if group.why else "not in the new plan"
+    parts = []
+    for change in group.changes:
+        if change.what == "reasons":
+            came = [phrase(code) or code for code in change.new if code not in change.old]
+            went = [phrase(code) or code for code in change.old if code not in change.new]
+            parts += [f"now: {'; '.join(came)}"] * bool(came) + [f"no longer: {'; '.join(went)}"] * bool(went)
+        elif change.what != "verdict":
+            parts.append(f"{change.what} {_value(change.old)} -> {_value(change.new)}")
+    moved = sum(any(c.what == "offset" for c in p.changes) for p in group.partitions)
+    if moved:
+        parts.append(f"{things(moved, 'offset')} moved")
+    return "; ".join(parts)
+
+
+def _partitions(diff: PlanDiff, verbosity: int, width: int) -> Iterator[str]:
+    """Lists changed partitions where they are few, all of them with ``verbosity``."""
+    changed = [(group.group, p) for group in diff.groups for p in group.partitions]
+    if not changed or (len(changed) > SHOWN_PARTITIONS and not verbosity):
+        if changed:
+            yield f"{things(len(changed), 'partition')} changed (-v lists them)"
+        return
+    headers = ("GROUP", "PARTITION", "ACTION", "OFFSET", "NOW", "WHAT ELSE CHANGED")
+    yield table(headers, [_partition(group, p) for group, p in changed], width=width, numbers=frozenset())
+
+
+def _partition(group: str, p: PartitionDiff) -> tuple[str, ...]:
+    place = f"{p.topic}-{p.partition}"
+    if p.kind != "changed":
+        return (group, place, p.kind, "", "", "")
+    by_name = {change.what: change for change in p.changes}
+    first = [_arrow(by_name.get(name)) for name in ("action", "offset", "target_committed")]
+    shown = {"action", "offset", "target_committed"}
+    # Where consumers start follows the offset where the plan commits; it is news only otherwise.
+    if "offset" in by_name:
+        shown.add("position_after")
+    rest = [f"{change.what} {_arrow(change)}" for change in p.changes if change.what not in shown]
+    return (group, place, *first, ", ".join(rest))
+
+
+def _arrow(change: Change | None) -> str:
+    return "" if change is None else f"{_value(change.old, plain=True)} -> {_value(change.new, plain=True)}"
+
+
+def _findings(diff: PlanDiff, width: int) -> Iterator[str]:
+    for label, found in (("new", diff.findings_new), ("gone", diff.findings_gone)):
+        for finding in found:
+            yield from labelled(f"{label}:", _finding(finding), width=width, indent=6)
+
+
+def _finding(finding: Finding) -> str:
+    return f"{finding.severity}: {inert_line(finding.message)} [{inert_line(finding.code)}]"
+
+
+def _value(value: Any, *, plain: bool = False) -> str:
+    """Writes a value of either plan; ``plain``: as an offset, which people copy."""
+    if value is None:
+        return "-" if plain else "unknown"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int):
+        return str(value) if plain else count(value)
+    if isinstance(value, (tuple, list)):
+        return ", ".join(map(str, value)) or "none"
+    return str(value)
+
+
+def _difference(change: Change) -> str:
+    if isinstance(change.old, int) and isinstance(change.new, int):
+        return f"{change.new - change.old:+,}"
+    return ""
