@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
+from collections.abc import Iterator
 from itertools import compress, islice, pairwise
 from operator import le, lt, sub
 from typing import NamedTuple
@@ -118,6 +119,14 @@ class Syncs:
                 return bisect_right(self.ups, upstream, first, min(beyond, last + 1)) - 1
         return -1
 
+    def first_beyond(self, upstream: int) -> int:
+        """Returns the index of the earliest sync above ``upstream``, -1 when there is none."""
+        for history in range(len(self.starts)):
+            first, beyond = self.bounds_of(history)
+            if self.ups[beyond - 1] > upstream:
+                return bisect_right(self.ups, upstream, first, beyond)
+        return -1
+
     @property
     def breaks(self) -> Breaks:
         """The breaks; worked out at the first use."""
@@ -160,6 +169,21 @@ class Syncs:
         first = bisect_left(self._front_ups, low)
         last = bisect_left(self._front_ups, high) - 1
         return 0 if last < first else self._front_data[last] - self._front_data[first] + 1
+
+    def recopies(self, upstream: int, index: int) -> Iterator[tuple[int, int]]:
+        """Yields the breaks from sync ``index`` on that may hold consumed records again: (sync before, most of them).
+
+        A run that restarts below the committed offset copies everything from there on again, so a
+        break holds consumed records only if it has room for all that lies between the committed
+        offset and where the break ends.
+        """
+        breaks = self.breaks
+        for at in range(bisect_left(breaks.after, index), len(breaks.after)):
+            after, between = breaks.after[at], self.data_between(upstream, breaks.upto[at])
+            if breaks.extra[at] > between:
+                yield after, breaks.extra[at] - between
+            elif between > breaks.largest and after >= self.starts[-1]:
+                break
 
     def usable_to(self) -> int:
         """Returns the index of the newest sync from which on everything ever mirrored is mirrored (again).

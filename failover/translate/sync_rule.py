@@ -20,7 +20,6 @@ that is not. Comparing records (``content``) closes it.
 
 from __future__ import annotations
 
-from bisect import bisect_left
 from typing import Final
 
 import msgspec
@@ -189,21 +188,8 @@ def _answer(
 
 
 def _recopied(place: _Place) -> int:
-    """Returns how many consumed records later runs may have copied again beyond the answer, at most.
-
-    A run that restarts below the committed offset copies everything from there on again, so a
-    break holds consumed records only if it has room for all that lies between the committed
-    offset and where the break ends.
-    """
-    syncs, upstream = place.syncs, place.upstream
-    breaks = syncs.breaks
-    most = 0
-    for at in range(bisect_left(breaks.after, place.index), len(breaks.after)):
-        between = syncs.data_between(upstream, breaks.upto[at])
-        most += max(0, breaks.extra[at] - between)
-        if between > breaks.largest and breaks.after[at] >= syncs.starts[-1]:
-            break
-    return most
+    """Returns how many consumed records later runs may have copied again beyond the answer, at most."""
+    return sum(most for _, most in place.syncs.recopies(place.upstream, place.index))
 
 
 def _of_this_source(syncs: Syncs, bounds: LogBounds) -> tuple[Syncs, bool]:

@@ -27,7 +27,7 @@ def step(draw: st.DrawFn, world: World, names: tuple[str, ...]) -> None:
     elif name.startswith("re") or name == "truncate_target":
         getattr(world, name)(draw(st.integers(1, 10)))
     else:
-        getattr(world, name)(draw(st.integers(1, 25)))
+        getattr(world, name)(draw(st.integers(1, 15)))
 
 
 @st.composite

@@ -1,0 +1,290 @@
+"""What is known of one partition while its records are compared: stretches read, syncs, how far the mirror is."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Iterable
+from typing import Final, NamedTuple
+
+from failover.model.names import TopicPartition
+from failover.model.records import Window, WindowRequest
+from failover.translate.align import Pair, Strip, matches
+from failover.translate.digest import LogView
+from failover.translate.segments import Syncs
+from failover.translate.sync_rule import LogBounds
+
+AHEAD: Final = 256
+"""Source offsets looked at beyond the newest copied record, to see whether they were copied before."""
+
+
+class Need(NamedTuple):
+    """Asks for the records of one side in [start, stop)."""
+
+    side: str
+    start: int
+    stop: int
+
+
+Reading = Generator[list[Need], None, None]
+
+
+class Case:
+    """Holds one partition's state: ``source`` and ``target`` are what was read, ``left`` the records still affordable.
+
+    ``newest``: the target's last record and its original. ``tail``: the target records beyond the newest
+    sync that do not simply go on from it, with their source offsets (-1: unknown): copied again, or unclear.
+    ``limit``: no answer may lie beyond this target offset, because records beyond ``newest`` lie
+    there already (the mirror is copying again); None when there is no such limit. ``wall``: the target offset
+    from which on nothing is known to be a copy of what; no answer is looked for beyond. ``ceilings``: by
+    committed offset, no answer may lie beyond, because an unread record's last copy lies there. ``unsure``:
+    whether the mirror copies again could not be found out and the syncs give cause for doubt. ``fault``: why
+    reading ended early.
+    ``distrusted``: a sync's two records differ, so no sync is used.
+    """
+
+    def __init__(
+        self,
+        names: tuple[TopicPartition, TopicPartition],
+        syncs: Syncs | None,
+        bounds: LogBounds,
+        *,
+        source_readable: bool,
+        max_records: int,
+        asked: int,
+    ) -> None:
+        self.names = names
+        self.syncs = syncs if syncs is not None and len(syncs) and syncs.downs[-1] < bounds.target_end else None
+        self.bounds = bounds
+        self.source_readable = source_readable and bounds.source_end is not None
+        self.source, self.target = LogView(), LogView()
+        self.left = max_records
+        self.width = min(128, max(16, 20_000 // (4 * max(1, asked))))
+        self.limit: int | None = None
+        self.fault: str | None = None
+        self.distrusted = False
+        self.stamped = True
+        self.newest: Pair | None = None
+        self.tail: list[Pair] = []
+        self.unsure = False
+        self.wall: int | None = None
+        self.ceilings: dict[int, int] = {}
+        self._encoded = False
+        self._encoding_open = True
+
+    # -- reading --------------------------------------------------------------------------------
+
+    def clip(self, side: str, start: int, stop: int) -> Need:
+        """Cuts a stretch to where its log begins and ends."""
+        bounds = self.bounds
+        if side == "target":
+            return Need(side, max(start, bounds.target_start), min(stop, bounds.target_end))
+        return Need(side, max(start, bounds.source_start or 0), min(stop, bounds.source_end or 0))
+
+    def open(self, needs: Iterable[Need]) -> list[Need]:
+        """Returns what of ``needs`` has not been read; nothing of a source that cannot be read."""
+        found: list[Need] = []
+        for side, start, stop in needs:
+            if side == "source" and not self.source_readable:
+                continue
+            view = self.source if side == "source" else self.target
+            clipped = self.clip(side, start, stop)
+            found.extend(Need(side, *gap) for gap in view.missing(clipped.start, clipped.stop) if gap[0] < gap[1])
+        return found
+
+    def affords(self, needs: Iterable[Need]) -> bool:
+        """Says whether the unread part of ``needs`` may still be read.
+
+        A source stretch may be mostly holes: it is taken to hold at most four times the records of its target's.
+        """
+        lengths = {"source": 0, "target": 0}
+        for need in self.open(needs):
+            lengths[need.side] += need.stop - need.start
+        cost = lengths["target"] + min(lengths["source"], 4 * lengths["target"] + 4 * AHEAD)
+        return self.fault is None and cost <= self.left
+
+    def read(self, needs: Iterable[Need]) -> Reading:
+        """Has stretches read, those that may have been read meanwhile left out."""
+        wanted = list(needs)
+        while self.fault is None and (still := self.open(wanted)):
+            yield still
+
+    def absorb(self, request: WindowRequest, window: Window) -> None:
+        """Takes the records of one answered request."""
+        view = self.source if request.side == "source" else self.target
+        if window.fault is not None:
+            self.fault = f"{request.side} {request.tp}: {window.fault}"
+            return
+        stop = request.stop if window.log_end <= window.covered_to else min(request.stop, window.covered_to)
+        if stop <= request.start:
+            self.fault = f"{request.side} {request.tp}: nothing read from offset {request.start}"
+            return
+        for low, high in view.missing(request.start, stop):
+            view.add(low, high, (record for record in window.records if low <= record.offset < high))
+        self.left -= len(window.records) + 1
+        self.stamped &= not window.log_append_time
+        if self._encoding_open and view.headers:
+            self._settle_encoding()
+
+    def _settle_encoding(self) -> None:
+        target = set(self.target.prints)
+        plain = sum(1 for each in self.source.prints if each in target)
+        encoded = sum(1 for each in self.source.encoded if each in target)
+        if plain != encoded:
+            self._encoded, self._encoding_open = encoded > plain, False
+
+    def strip(self, side: str, start: int, stop: int) -> Strip:
+        """Returns the read records of one side in [start, stop)."""
+        view = self.source if side == "source" else self.target
+        places = view.between(start, stop)
+        tokens = view.tokens(places, encoded=self._encoded and side == "source", stamped=self.stamped)
+        return Strip(view.offsets[places.start : places.stop], tokens)
+
+    def token(self, side: str, offset: int) -> int | None:
+        """Returns the token of one read record, None where there is none."""
+        tokens = self.strip(side, offset, offset + 1).tokens
+        return tokens[0] if tokens else None
+
+    # -- syncs as certain pairs -----------------------------------------------------------------
+
+    def pair(self, index: int) -> Pair:
+        """Returns a sync as a pair; one whose target record is gone stands just before the target's first."""
+        assert self.syncs is not None
+        return Pair(max(self.syncs.downs[index], self.bounds.target_start - 1), self.syncs.ups[index])
+
+    def verify(self, index: int) -> bool:
+        """Says whether a sync's two records agree, as far as both were read; a false one ends the trust in all."""
+        assert self.syncs is not None
+        source = self.token("source", self.syncs.ups[index])
+        target = self.token("target", self.syncs.downs[index])
+        if source is not None and target is not None and source != target:
+            self.distrusted = True
+        return not self.distrusted
+
+    def distrust(self) -> None:
+        """Goes on without any sync."""
+        self.syncs, self.newest, self.limit, self.wall, self.tail = None, None, None, None, []
+        self.ceilings = {}
+
+    # -- how far the mirror is ------------------------------------------------------------------
+
+    def prepare(self) -> Reading:
+        """Reads the end of both logs: finds the newest copied record and whether the mirror is copying again."""
+        bounds = self.bounds
+        end = bounds.source_end or 0
+        if self.syncs is None:
+            anchor = None
+            start, first = bounds.target_end - AHEAD, end - 2 * AHEAD
+        else:
+            anchor = self.pair(len(self.syncs) - 1)
+            start, first = anchor.target, anchor.source
+        back = AHEAD
+        while True:
+            low = max(first - back, bounds.source_start or 0)
+            needs = [
+                Need("target", start, bounds.target_end),
+                Need("source", low, first + bounds.target_end - start + 2 * AHEAD),
+            ]
+            if not self.affords(needs):
+                break
+            yield from self.read(needs)
+            if self.fault is not None or (self.syncs is not None and not self.verify(len(self.syncs) - 1)):
+                return
+            self._find_newest(anchor, start, low)
+            if self.newest is not None or not self.tail or low == (bounds.source_start or 0):
+                break
+            back *= 8
+        if self.newest is None and self.tail and self.source_readable:
+            self.wall = self.tail[0].target
+        yield from self.find_limit()
+
+    def _find_newest(self, anchor: Pair | None, start: int, low: int) -> None:
+        """Follows the target's end record by record; ``low``: first source offset to compare with."""
+        end = self.bounds.source_end or 0
+        target = self.strip("target", start if anchor is None else start + 1, self.bounds.target_end)
+        self.newest, self.tail = anchor, []
+        if anchor is not None and target.offsets:
+            beyond = self.strip("source", anchor.source + 1, end)
+            if list(target.tokens) == list(beyond.tokens):
+                self.newest = Pair(target.offsets[-1], beyond.offsets[-1])
+                return
+        pairs = {pair.target: pair for pair in matches(self.strip("source", low, end), target)}
+        front = -1 if anchor is None else anchor.source
+        for offset in target.offsets:
+            pair = pairs.get(offset)
+            if pair is None or pair.source <= front or self.tail:
+                self.tail.append(pair or Pair(offset, -1))
+            else:
+                front = pair.source
+        if target.offsets:
+            self.newest = pairs.get(target.offsets[-1])
+
+    def again(self, upstream: int, offset: int) -> int:
+        """Returns how many records of ``tail`` at or beyond ``offset`` were consumed, or perhaps."""
+        return sum(1 for pair in self.tail if pair.target >= offset and pair.source < upstream)
+
+    def find_limit(self) -> Reading:
+        """Sets ``limit`` where records beyond the newest copied one lie on the target already.
+
+        Looks among all target records read so far, and in the spans that can hold the first such
+        copy: where the syncs went beyond before, else the breaks whose tail has not been outnumbered.
+        """
+        syncs, bounds = self.syncs, self.bounds
+        usable = -1 if syncs is None else syncs.usable_to()
+        doubtful = syncs is not None and usable < len(syncs) - 1
+        self.unsure = doubtful
+        if self.newest is None or not self.source_readable:
+            return
+        z = self.newest.source
+        stop, end = z + 1 + AHEAD, bounds.source_end or 0
+        yield from self.read([Need("source", z + 1, stop)])
+        while (
+            not self.strip("source", z + 1, stop).offsets and stop < end and self.affords([Need("source", stop, end)])
+        ):
+            step = min(end, stop + 8 * (stop - z))
+            yield from self.read([Need("source", stop, step)])
+            stop = step
+        ahead = self.strip("source", z + 1, stop)
+        if self.fault is not None or (stop < end and not ahead.offsets):
+            return
+        self.unsure = False
+        if not ahead.offsets:
+            return
+        beyond = -1 if syncs is None else syncs.first_beyond(z)
+        floor = bounds.target_end if syncs is None else self.pair(usable).target + 1
+        spans: list[Need] = []
+        if syncs is not None and beyond >= 0:
+            floor = self.pair(beyond - 1).target + 1 if beyond else bounds.target_start
+            spans = [Need("target", floor, syncs.downs[beyond] + 1)]
+        elif syncs is not None and doubtful:
+            spans = [
+                Need("target", syncs.downs[after], syncs.downs[after + 1] + 1)
+                for after in syncs.breaks.after
+                if after >= usable
+            ]
+        affordable = self.affords(spans)
+        if affordable:
+            yield from self.read(spans)
+        tokens = set(ahead.tokens)
+        read = self.strip("target", bounds.target_start, self.newest.target)
+        found = next((offset for offset, token in zip(*read, strict=True) if token in tokens), None)
+        if found is not None:
+            self._lower(found)
+        if (found is None or not affordable) and (beyond >= 0 or (doubtful and not affordable)):
+            self._lower(floor)
+
+    def _lower(self, offset: int) -> None:
+        self.limit = offset if self.limit is None else min(self.limit, offset)
+
+
+def merged(names: tuple[TopicPartition, TopicPartition], needs: Iterable[Need]) -> tuple[WindowRequest, ...]:
+    """Merges needs that touch into as few windows as possible; ``names``: source and target partition."""
+    joined: list[Need] = []
+    for need in sorted(needs):
+        if joined and joined[-1].side == need.side and need.start <= joined[-1].stop:
+            if need.stop > joined[-1].stop:
+                joined[-1] = joined[-1]._replace(stop=need.stop)
+        else:
+            joined.append(need)
+    source, target = names
+    return tuple(
+        WindowRequest(side, source if side == "source" else target, start, stop) for side, start, stop in joined
+    )

@@ -1,0 +1,313 @@
+"""Where one committed offset lies, by comparing the records around its predicted place."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Generator
+from typing import Final, NamedTuple
+
+from failover.model.translation import Precision, Proof, Translation
+from failover.translate.align import EMPTY, Pair, Settled, Strip, matches, runs, settle, straddle
+from failover.translate.comparison import Case, Need
+
+Placing = Generator[list[Need], None, Translation | None]
+
+UNANCHORED_RUN: Final = 8
+"""Fewest records in a row that must pair where no sync lies below the committed offset."""
+
+
+class Region(NamedTuple):
+    """Is the stretch in which a committed offset must lie, as far as the syncs bound it.
+
+    ``low``, ``high``: pairs at its ends; ``high`` is None where another history begins or the end
+    is unknown. ``stop``: target offset at its end. ``sync``: index of the nearest sync strictly below, -1 for none.
+    """
+
+    low: Pair
+    high: Pair | None
+    stop: int
+    sync: int
+
+
+class Enclosing(NamedTuple):
+    """Is the pair consumed last and the pair unread first of the last run that has both.
+
+    ``ceiling``: the first target offset from which on each unread record that was found is found once
+    more or for the last time; above the pairs unless the target lost records in between.
+    ``unclear``: records of later runs that were consumed, or perhaps.
+    """
+
+    low: Pair
+    high: Pair
+    ceiling: int
+    unclear: int
+
+
+def place(case: Case, upstream: int) -> Placing:
+    """Finds a committed offset by content; returns None when the syncs' own answer must stand.
+
+    Yields what it wants read and reads nothing else; ``case`` must be prepared.
+    """
+    region = _region(case, upstream)
+    later = _later(case, upstream, region)
+    blind = 0
+    answer: Translation | None = None
+    width = case.width
+    while True:
+        source, target = _window(case, upstream, region, width)
+        whole = _covers(case, region, source, target)
+        if not case.affords([source, target]):
+            return answer
+        if not case.affords([source, target, *later]):
+            if case.syncs is None:
+                return None
+            blind += sum(need.stop - need.start for need in later)
+            later = []
+        yield from case.read([source, target, *later, *_told_again(case, upstream, [target, *later])])
+        if case.fault is not None or not _verified(case, region):
+            return answer
+        enclosing = _enclose(case, upstream, region, [target, *later], source)
+        if case.distrusted:
+            return None
+        if enclosing is not None:
+            settled = yield from _settle(case, upstream, enclosing, width)
+            if settled is not None:
+                answer = _answer(case, upstream, enclosing, settled, blind)
+                if settled.doubt == 0:
+                    return answer
+        if whole:
+            return answer
+        width *= 8
+
+
+def _region(case: Case, upstream: int) -> Region:
+    bounds, syncs = case.bounds, case.syncs
+    end = None if bounds.source_end is None else Pair(bounds.target_end, max(bounds.source_end, upstream))
+    start = Pair(bounds.target_start - 1, -1)
+    if syncs is None:
+        return Region(start, end, bounds.target_end, -1)
+    index = syncs.below(upstream - 1, len(syncs) - 1)
+    if index < 0:
+        high = case.pair(0)
+        return Region(start, high, high.target, -1)
+    low = case.pair(index)
+    if index == len(syncs) - 1:
+        return Region(low, end, bounds.target_end, index)
+    following = case.pair(index + 1)
+    return Region(low, following if following.source > low.source else None, following.target, index)
+
+
+def _covers(case: Case, region: Region, source: Need, target: Need) -> bool:
+    wide_source = case.clip("source", region.low.source, _source_stop(case, region))
+    wide_target = case.clip("target", region.low.target, region.stop + 1)
+    return (
+        source.start <= wide_source.start
+        and source.stop >= wide_source.stop
+        and target.start <= wide_target.start
+        and target.stop >= wide_target.stop
+    )
+
+
+def _source_stop(case: Case, region: Region) -> int:
+    return (case.bounds.source_end or 0) if region.high is None else region.high.source + 1
+
+
+def _window(case: Case, upstream: int, region: Region, width: int) -> tuple[Need, Need]:
+    """Returns windows around the place predicted from both ends, wider than these predictions differ."""
+    low, high, stop = region.low, region.high, region.stop
+    guesses = []
+    if region.sync >= 0:
+        guesses.append(low.target + upstream - low.source)
+    elif case.bounds.source_start is not None:
+        guesses.append(case.bounds.target_start + upstream - case.bounds.source_start)
+    if high is not None:
+        guesses.append(high.target - (high.source - upstream))
+    guesses = [min(max(guess, low.target), stop) for guess in guesses or [stop]]
+    half = max(guesses) - min(guesses) + width
+    if high is None:
+        half += stop - low.target
+    # neighbouring spans are seen as far as the width goes: a copy there may be one the syncs do not show
+    source = case.clip(
+        "source",
+        max(low.source - width, upstream - half),
+        min(_source_stop(case, region) + width, upstream + half),
+    )
+    target = case.clip("target", max(low.target - width, min(guesses) - half), min(stop + width, max(guesses) + half))
+    return source, target
+
+
+def _later(case: Case, upstream: int, region: Region) -> list[Need]:
+    """Returns where runs that began at or below ``upstream`` may have copied it once more, beyond the region."""
+    syncs, end = case.syncs, case.bounds.target_end
+    if syncs is None:
+        # nothing bounds the place: only the whole of the target shows that there is no later copy
+        return [Need("target", case.bounds.target_start, end)]
+    found = [
+        Need("target", syncs.downs[after], syncs.downs[after + 1] + 1)
+        for after, _ in syncs.recopies(upstream, max(region.sync, 0))
+        if after != region.sync
+    ]
+    if case.tail and region.stop < end:
+        found.append(Need("target", syncs.downs[-1], end))
+    return found
+
+
+def _verified(case: Case, region: Region) -> bool:
+    if case.syncs is None:
+        return True
+    indexes = [index for index in (region.sync, region.sync + 1) if 0 <= index < len(case.syncs)]
+    return all(case.verify(index) for index in indexes)
+
+
+def _enclose(case: Case, upstream: int, region: Region, targets: list[Need], source: Need) -> Enclosing | None:
+    """Returns the last neighbouring pairs of one run, consumed and unread, between which the offset falls."""
+    certain = [region.low] if region.high is None else [region.low, region.high]
+    if case.syncs is not None:
+        downs = case.syncs.downs
+        for need in targets:
+            certain += [case.pair(i) for i in range(bisect_left(downs, need.start), bisect_left(downs, need.stop))]
+    strip = _with_lost(case, case.strip("source", source.start, source.stop), certain)
+    pairs: dict[int, Pair] = {}
+    for need in targets:
+        pairs.update((pair.target, pair) for pair in matches(strip, case.strip("target", need.start, need.stop)))
+    matched = {pair.source: pair.target for _, pair in sorted(pairs.items())}
+    for pair in certain:
+        if pairs.setdefault(pair.target, pair) != pair or _displaced(case, pair, matched):
+            case.distrusted = True
+            return None
+    order = [pairs[at] for at in sorted(pairs)]
+    last = {pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair)}
+    ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
+    unclear = 0
+    following: Pair | None = None
+    for run in reversed(runs(order)):
+        if following is not None:
+            unclear += case.target.count(run[-1].target + 1, following.target)
+        following = run[0]
+        found = straddle(run, upstream)
+        inside = found is not None and (case.wall is None or found[1].target <= case.wall)
+        if found is not None and inside and (region.sync >= 0 or len(run) >= UNANCHORED_RUN):
+            unclear += _unseen(case, found[1], upstream, matched)
+            if unclear:
+                beyond = case.target.count(found[1].target + 1, case.bounds.target_end)
+                unclear = beyond - sum(1 for p in order if p.source >= upstream and p.target > found[1].target)
+            return Enclosing(*found, ceiling, max(0, unclear))
+        unclear += sum(1 for pair in run if pair.source < upstream)
+    return None
+
+
+def _told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
+    """Returns the source records of syncs in ``targets`` that a later run copied once more, if they are still there."""
+    syncs = case.syncs
+    if syncs is None:
+        return []
+    found = []
+    for need in targets:
+        for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
+            pair = case.pair(index)
+            if pair.source >= upstream and _reached_again(case, pair):
+                found.append(Need("source", pair.source, pair.source + 1))
+    return found
+
+
+def _again_later(case: Case, pair: Pair) -> bool:
+    """Says whether a later run copied a record once more; only what the source still has, it has for certain."""
+    return case.source.count(pair.source, pair.source + 1) > 0 and _reached_again(case, pair)
+
+
+def _reached_again(case: Case, pair: Pair) -> bool:
+    """Says whether a later run's syncs reach from at or below a record to at or beyond it.
+
+    A run copies everything from where it begins, so it copied the record, too, if the source still had it.
+    """
+    syncs, source = case.syncs, pair.source
+    if syncs is None:
+        return False
+    for history in range(len(syncs.starts) - 1, -1, -1):
+        first, beyond = syncs.bounds_of(history)
+        if syncs.downs[first] <= pair.target:
+            return False
+        if syncs.ups[first] <= source <= syncs.ups[beyond - 1]:
+            return True
+    return False
+
+
+def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
+    """Adds the records of syncs that the source has lost, as the target holds them: their second copies count too."""
+    offsets, tokens = list(strip.offsets), list(strip.tokens)
+    known = set(offsets)
+    for pair in certain:
+        token = None if pair.source in known else case.token("target", pair.target)
+        if token is not None and not case.source.count(pair.source, pair.source + 1):
+            known.add(pair.source)
+            offsets.append(pair.source)
+            tokens.append(token)
+    return Strip(offsets, tokens)
+
+
+def _displaced(case: Case, pair: Pair, matched: dict[int, int]) -> bool:
+    """Says whether a sync's target record is not there but an earlier copy is: no cleaner leaves that behind."""
+    return (
+        matched.get(pair.source, pair.target) < pair.target < case.bounds.target_end
+        and case.target.covers(pair.target, pair.target + 1)
+        and case.token("target", pair.target) is None
+    )
+
+
+def _unseen(case: Case, high: Pair, upstream: int, matched: dict[int, int]) -> int:
+    """Returns how many records may be consumed ones copied once more although the source has lost them.
+
+    They would lie before the last copy of the first unread record the source still has, unless each source offset
+    up to that one has its one target offset.
+    """
+    first = min((source for source in matched if source >= upstream), default=high.source)
+    place = max(matched.get(first, high.target), high.target)
+    if place - high.target == first - high.source:
+        return 0
+    return case.target.count(high.target + 1, place)
+
+
+def _settle(case: Case, upstream: int, enclosing: Enclosing, width: int) -> Generator[list[Need], None, Settled | None]:
+    low, high = enclosing.low, enclosing.high
+    inner = Need("target", low.target + 1, high.target)
+    if inner.stop - inner.start > 8 * width and case.open([inner]):
+        return None
+    outer = Need("source", low.source + 1, high.source)
+    wanted = [inner, outer, Need("target", low.target, low.target + 1)]
+    if not case.affords(wanted):
+        return None
+    yield from case.read(wanted)
+    if case.fault is not None:
+        return None
+    source = case.strip("source", outer.start, outer.stop) if case.source_readable else EMPTY
+    target = case.strip("target", inner.start, inner.stop)
+    below = low if low.source >= 0 else None
+    return settle(upstream, below, high, source, target, twin=case.token("target", low.target))
+
+
+def _answer(case: Case, upstream: int, enclosing: Enclosing, settled: Settled, blind: int) -> Translation:
+    low, high = enclosing.low, enclosing.high
+    offset = max(min(settled.offset, enclosing.ceiling), case.bounds.target_start)
+    doubt = settled.doubt + enclosing.unclear + case.target.count(offset, settled.offset)
+    lines = [f"lies between copies of source {low.source} at {low.target} and {high.source} at {high.target}"]
+    again = case.again(upstream, max(offset, high.target))
+    most = min(doubt + blind + again, case.bounds.target_end - offset)
+    future = 0
+    if case.newest is not None and case.newest.source < upstream:
+        future = case.source.count(case.newest.source + 1, upstream)
+        if case.source.missing(case.newest.source + 1, upstream):
+            future = upstream - case.newest.source - 1
+        if future > 0:
+            lines.append(f"up to {future} consumed records are not mirrored yet")
+    elif case.wall is not None:
+        future = upstream
+    most += future
+    return Translation(
+        upstream,
+        offset,
+        Precision.BOUNDED if most else Precision.EXACT,
+        Proof.CONTENT if case.source_readable else Proof.EQUAL_DELTA,
+        min(doubt, most),
+        most,
+        tuple(lines),
+    )
