@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from failover.model.plan import Finding
+from failover.model.plan import Finding, Severity
 from failover.report.inert import inert_line
 from failover.report.phrases import phrase
 from failover.report.plan_diff import Change, GroupDiff, PartitionDiff, PlanDiff
@@ -14,6 +14,9 @@ from failover.report.values import count, duration, moment, things
 
 SHOWN_GROUPS = 30
 SHOWN_PARTITIONS = 40
+ALIKE = 3
+"""Partitions of one group that changed alike and are still listed one by one."""
+_FIELDS = {"reread_max": "re-read", "skipped": "skip", "lag_after": "lag after", "position_after": "starts at"}
 _LABELS = {
     "source": "source",
     "target": "target",
@@ -39,9 +42,9 @@ def diff_text(diff: PlanDiff, *, verbosity: int = 0, width: int = 100) -> str:
         list(_sums(diff, width)),
         list(_groups(diff, verbosity, width)),
         list(_partitions(diff, verbosity, width)),
-        list(_findings(diff, width)),
+        list(_findings(diff, verbosity, width)),
     ]
-    if not any(blocks[1:]):
+    if not any((diff.summary, diff.options, diff.groups, diff.findings_new, diff.findings_gone)):
         blocks.append(["The plans say the same."])
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -98,14 +101,39 @@ def _why(group: GroupDiff) -> str:
 
 
 def _partitions(diff: PlanDiff, verbosity: int, width: int) -> Iterator[str]:
-    """Lists changed partitions where they are few, all of them with ``verbosity``."""
-    changed = [(group.group, p) for group in diff.groups for p in group.partitions]
-    if not changed or (len(changed) > SHOWN_PARTITIONS and not verbosity):
-        if changed:
-            yield f"{things(len(changed), 'partition')} changed (-v lists them)"
-        return
-    headers = ("GROUP", "PARTITION", "ACTION", "OFFSET", "NOW", "WHAT ELSE CHANGED")
-    yield table(headers, [_partition(group, p) for group, p in changed], width=width, numbers=frozenset())
+    """Lists changed partitions; those of a group that changed alike share a line unless ``verbosity``."""
+    cells = [row for group in diff.groups for row in _rows(group, whole=verbosity > 0)]
+    shown = cells if verbosity else cells[:SHOWN_PARTITIONS]
+    if shown:
+        yield table(
+            ("GROUP", "PARTITION", "ACTION", "OFFSET", "NOW", "WHAT ELSE"), shown, width=width, numbers=frozenset()
+        )
+    if len(shown) < len(cells):
+        yield f"{things(len(cells) - len(shown), 'more line')} of partitions (-v lists each partition)"
+
+
+def _rows(group: GroupDiff, *, whole: bool) -> Iterator[tuple[str, ...]]:
+    alike: dict[tuple[str, ...], list[PartitionDiff]] = {}
+    for p in group.partitions:
+        key = (f"{p.topic}-{p.partition}",) if whole else (p.topic, p.kind, *_action(p))
+        alike.setdefault(key, []).append(p)
+    for found in alike.values():
+        if len(found) > ALIKE:
+            first = found[0]
+            action, why = _action(first)
+            place = f"{things(len(found), 'partition')} of {first.topic}"
+            yield (group.group, place, action or first.kind, "", "", why)
+        else:
+            for p in found:
+                yield _partition(group.group, p)
+
+
+def _action(p: PartitionDiff) -> tuple[str, str]:
+    """Gives what a partition's action became, and why."""
+    by_name = {change.what: change for change in p.changes}
+    reason = by_name.get("reason")
+    why = phrase(reason.new) if reason is not None else ""  # "translated" goes without saying
+    return _arrow(by_name.get("action")), f"now {why}" if why else ""
 
 
 def _partition(group: str, p: PartitionDiff) -> tuple[str, ...]:
@@ -113,23 +141,31 @@ def _partition(group: str, p: PartitionDiff) -> tuple[str, ...]:
     if p.kind != "changed":
         return (group, place, p.kind, "", "", "")
     by_name = {change.what: change for change in p.changes}
-    first = [_arrow(by_name.get(name)) for name in ("action", "offset", "target_committed")]
-    shown = {"action", "offset", "target_committed"}
+    action, why = _action(p)
+    shown = {"action", "reason", "offset", "target_committed"}
     # Where consumers start follows the offset where the plan commits; it is news only otherwise.
     if "offset" in by_name:
         shown.add("position_after")
-    rest = [f"{change.what} {_arrow(change)}" for change in p.changes if change.what not in shown]
-    return (group, place, *first, ", ".join(rest))
+    rest = [why] * bool(why)
+    rest += [f"{_FIELDS.get(c.what, c.what)} {_arrow(c)}" for c in p.changes if c.what not in shown]
+    return (
+        group,
+        place,
+        action,
+        *(_arrow(by_name.get(name)) for name in ("offset", "target_committed")),
+        ", ".join(rest),
+    )
 
 
 def _arrow(change: Change | None) -> str:
     return "" if change is None else f"{_value(change.old, plain=True)} -> {_value(change.new, plain=True)}"
 
 
-def _findings(diff: PlanDiff, width: int) -> Iterator[str]:
+def _findings(diff: PlanDiff, verbosity: int, width: int) -> Iterator[str]:
     for label, found in (("new", diff.findings_new), ("gone", diff.findings_gone)):
         for finding in found:
-            yield from labelled(f"{label}:", _finding(finding), width=width, indent=6)
+            if verbosity or finding.severity is not Severity.INFO:
+                yield from labelled(f"{label}:", _finding(finding), width=width, indent=6)
 
 
 def _finding(finding: Finding) -> str:

@@ -6,11 +6,12 @@ from collections.abc import Iterator, Sequence
 
 from failover.model.execution import ExecutedGroup, ExecutedPartition, Execution, Status
 from failover.model.plan import Plan
-from failover.report.execution_text import HEADERS, facts, group_cells, next_steps, rank
+from failover.report.execution_text import HEADERS, facts, group_cells, in_place, next_steps, rank
 from failover.report.inert import inert_markdown, markdown_code
 from failover.report.phrases import phrase
 from failover.report.values import moment, offset, things
 
+FOLD_ABOVE = 30
 SHOWN_GROUPS = 200
 SHOWN_PARTITIONS = 200
 _ODD = (Status.FAILED, Status.UNKNOWN, Status.REFUSED)
@@ -45,16 +46,20 @@ def execution_markdown(execution: Execution, plan: Plan | None = None) -> str:
 
 def _groups(execution: Execution) -> Iterator[str]:
     ordered = sorted(execution.groups, key=lambda group: (rank(group), group.group))
+    placed = sum(map(in_place, ordered)) if len(ordered) > FOLD_ABOVE else 0
+    odd = [group for group in ordered if not in_place(group)] if placed else ordered
     cells = []
-    for group in ordered[:SHOWN_GROUPS]:
+    for group in odd[:SHOWN_GROUPS]:
         name, *rest = group_cells(group)
         cells.append((markdown_code(name), *map(inert_markdown, rest)))
-    if not cells:
+    if cells:
+        yield from _table(HEADERS, cells, numbers=HEADERS[2:-1])
+    if len(odd) > SHOWN_GROUPS:
+        yield from ("", f"{things(len(odd) - SHOWN_GROUPS, 'more group')} not in place.")
+    if placed:
+        yield from ("", f"{things(placed, 'more group' if cells else 'group')} in place.")
+    if not ordered:
         yield "No group is in this execution."
-        return
-    yield from _table(HEADERS, cells, numbers=HEADERS[2:-1])
-    if len(ordered) > SHOWN_GROUPS:
-        yield from ("", f"{things(len(ordered) - SHOWN_GROUPS, 'more group')}.")
 
 
 def _partitions(execution: Execution) -> Iterator[str]:

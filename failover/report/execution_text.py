@@ -77,10 +77,10 @@ def facts(execution: Execution) -> Iterator[tuple[str, str]]:
 
 def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
     ordered = sorted(execution.groups, key=lambda group: (rank(group), group.group))
-    in_place = [group for group in ordered if rank(group) >= _WORST.index(Status.COMMITTED)]
+    placed = [group for group in ordered if in_place(group)]
     shown = ordered
     if not verbosity:
-        shown = ordered if len(ordered) <= SHOWN_GROUPS else [g for g in ordered if g not in in_place]
+        shown = ordered if len(ordered) <= SHOWN_GROUPS else [g for g in ordered if not in_place(g)]
         shown = shown[: 2 * SHOWN_GROUPS]
     if shown:
         numbers = frozenset(HEADERS[2:-1])
@@ -91,7 +91,7 @@ def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
             yield from labelled("  ", f"{inert_line(group.group)}: {inert_line(_why(group))}", width=width, indent=4)
     folded = len(ordered) - len(shown)
     if folded:
-        kind = "in place" if folded <= len(in_place) and len(shown) < 2 * SHOWN_GROUPS else "not listed"
+        kind = "in place" if folded <= len(placed) and len(shown) < 2 * SHOWN_GROUPS else "not listed"
         yield f"{things(folded, 'more group' if shown else 'group')} {kind} (-v lists them)"
 
 
@@ -100,6 +100,11 @@ def rank(group: ExecutedGroup) -> int:
     if group.message:
         return _WORST.index(Status.REFUSED)
     return min((_WORST.index(p.status) for p in group.partitions), default=len(_WORST))
+
+
+def in_place(group: ExecutedGroup) -> bool:
+    """Says whether all of a group's offsets are where they were put, or were there already."""
+    return rank(group) >= _WORST.index(Status.COMMITTED)
 
 
 def group_cells(group: ExecutedGroup) -> tuple[str, ...]:

@@ -145,8 +145,8 @@ def _group(old: PlannedGroup | None, new: PlannedGroup | None, left_out: dict[st
         for what, was, now in (
             ("verdict", str(old.verdict), str(new.verdict)),
             ("reasons", old.reasons, new.reasons),
-            ("state", old.state if old.exists else "absent", new.state if new.exists else "absent"),
             ("members", len(old.members), len(new.members)),
+            ("state", old.state if old.exists else "absent", new.state if new.exists else "absent"),
             ("subscribe", old.subscribe, new.subscribe),
         )
         if was != now

@@ -48,7 +48,7 @@ def source_answers(plan: Plan) -> bool:
 
 def _cluster_words(state: str, detail: str) -> str:
     words = {"not-asked": "NOT ASKED (--source-down)", "denied": "DENIED, it refuses the credentials"}
-    text = words.get(state, state.upper())
+    text = words.get(state, inert_line(state.upper()))
     return f"{text}: {inert_line(detail)}" if detail and state != "down" else text
 
 

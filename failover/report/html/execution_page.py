@@ -78,7 +78,7 @@ def execution_html(execution: Execution, plan: Plan | None = None) -> str:
             "facts": list(_facts(execution)),
             "plan_facts": list(plan_facts(plan)) if plan is not None else [],
             "words": glossary(_words(execution) | (words(plan) if plan is not None else set())),
-            "version": execution.tool_version,
+            "version": inert_line(execution.tool_version),
         },
     )
 

@@ -51,7 +51,7 @@ def plan_html(plan: Plan) -> str:
             "tables": {table.id: table for table in tables if table is not None},
             "facts": list(plan_facts(plan)),
             "words": glossary(words(plan)),
-            "version": plan.tool_version,
+            "version": inert_line(plan.tool_version),
         },
     )
 
@@ -63,11 +63,14 @@ def plan_verdict(plan: Plan, found: list[GroupRow]) -> Verdict:
     all_groups = groups.ready + groups.partial + groups.refused
     if not all_groups:
         return Verdict("", "Nothing to do", "No group of this plan has an offset to move.")
+    if not groups.ready + groups.partial:
+        said = f"None of the {count(all_groups)} groups can continue" if all_groups > 1 else "The group cannot continue"
+        return Verdict("bad", "Not ready", f"{said} on {alias} yet: as it stands, this plan would write nothing.")
     if groups.ready == all_groups:
         who = f"All {count(all_groups)} groups" if all_groups > 1 else "The group"
         tone, word, said = "good", "Ready", f"{who} can continue on {alias}"
     else:
-        tone, word = ("bad", "Not ready") if not groups.ready + groups.partial else ("warn", "Ready in part")
+        tone, word = "warn", "Ready in part"
         said = f"{count(groups.ready)} of {things(all_groups, 'group')} can continue on {alias}"
         rest = [
             f"{count(number)} {how}"
@@ -75,8 +78,6 @@ def plan_verdict(plan: Plan, found: list[GroupRow]) -> Verdict:
             if number
         ]
         said += f", {' and '.join(rest)}" if rest else ""
-    if not groups.ready + groups.partial:
-        return Verdict(tone, word, f"{said}; as it stands this plan would write nothing.")
     parts = [said]
     if summary.skipped:
         skipping = things(sum(row.skipped > 0 for row in found), "group")

@@ -51,10 +51,13 @@
     addTools() {
       const tools = this.section.querySelector(".tools");
       const search = element("input", { type: "search", placeholder: "Search", "aria-label": `Search ${this.title}` });
-      search.addEventListener("input", () => {
-        this.query = search.value;
-        this.restart();
-      });
+      for (const typed of ["input", "change"]) {
+        search.addEventListener(typed, () => {
+          if (this.query === search.value) return;
+          this.query = search.value;
+          this.restart();
+        });
+      }
       this.search = search;
       tools.append(search);
       this.columns.forEach((column, number) => {
