@@ -65,12 +65,15 @@ def straddle(run: Sequence[Pair], upstream: int) -> tuple[Pair, Pair] | None:
     return None
 
 
-def settle(upstream: int, low: Pair | None, high: Pair, source: Strip, target: Strip, *, twin: int | None) -> Settled:
+def settle(
+    upstream: int, low: Pair | None, high: Pair, source: Strip, target: Strip, *, twin: int | None, lost: bool = False
+) -> Settled:
     """Finds the first unread record between two certain pairs of one copying run.
 
     ``source`` and ``target`` are all data records strictly between the pairs; ``source`` is empty
     where it cannot be read (any more). ``low`` is None at the start of the target's log.
-    ``twin``: token of the low pair's record, None when unknown.
+    ``twin``: token of the low pair's record, None when unknown. ``lost``: the source's log begins between the pairs,
+    so a record that looks unread may be a consumed one that is gone there.
 
     Invariant: between the pairs the target holds copies of source records between the pairs
     only, in their order. So (1) equal strips are one to one; (2) a record whose token occurs only
@@ -94,7 +97,7 @@ def settle(upstream: int, low: Pair | None, high: Pair, source: Strip, target: S
         first += 1
     if first == len(tokens):
         return Settled(high.target, 0)
-    doubt = sum(1 for token in tokens[first:] if token in consumed or token not in unread)
+    doubt = sum(1 for token in tokens[first:] if lost or token in consumed or token not in unread)
     if not doubt:
         return Settled(offsets[first], 0)
     if low is not None and high.target - low.target == high.source - low.source == len(offsets) + 1:

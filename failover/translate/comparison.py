@@ -221,6 +221,17 @@ class Case:
         """Returns how many records of ``tail`` at or beyond ``offset`` were consumed, or perhaps."""
         return sum(1 for pair in self.tail if pair.target >= offset and pair.source < upstream)
 
+    def drained(self, upstream: int) -> bool:
+        """Says whether the source is known to hold no record from ``upstream`` on."""
+        end = self.bounds.source_end
+        if end is None or upstream > end:
+            return False
+        return upstream == end or (self.source.covers(upstream, end) and not self.source.count(upstream, end))
+
+    def copies_again_below(self, upstream: int) -> bool:
+        """Says whether the mirror copies again what it had copied and has not reached ``upstream`` once more."""
+        return self.limit is not None and self.newest is not None and self.newest.source + 1 < upstream
+
     def find_limit(self) -> Reading:
         """Sets ``limit`` where records beyond the newest copied one lie on the target already.
 
@@ -263,7 +274,10 @@ class Case:
         affordable = self.affords(spans)
         if affordable:
             yield from self.read(spans)
-        tokens = set(ahead.tokens)
+        # a record like one that was copied rightly tells nothing, and the first is the one to be looked for
+        tokens = set(ahead.tokens).difference(self.strip("source", bounds.source_start or 0, z + 1).tokens)
+        if ahead.tokens[0] not in tokens:
+            self.unsure = doubtful
         read = self.strip("target", bounds.target_start, self.newest.target)
         found = next((offset for offset, token in zip(*read, strict=True) if token in tokens), None)
         if found is not None:

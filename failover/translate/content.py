@@ -84,12 +84,17 @@ def locate(question: Question) -> Locator:
     )
     yield from _all(case, [case.prepare()])
     order = sorted(set(question.upstreams))
-    found = yield from _all(case, [place(case, upstream) for upstream in order])
-    if case.distrusted and case.syncs is not None:
-        case.distrust()
-        yield from _all(case, [case.prepare()])
+    while True:
+        known = case.limit
         found = yield from _all(case, [place(case, upstream) for upstream in order])
-    yield from _all(case, [case.find_limit()])
+        if case.distrusted and case.syncs is not None:
+            case.distrust()
+            yield from _all(case, [case.prepare()])
+            continue
+        # among all that was read there may be copies that show the mirror copying again
+        yield from _all(case, [case.find_limit()])
+        if case.limit == known:
+            break
     return {upstream: _best(question, case, upstream, answer) for upstream, answer in zip(order, found, strict=True)}
 
 
@@ -97,9 +102,10 @@ def _best(question: Question, case: Case, upstream: int, content: Translation | 
     """Chooses between the compared records' answer and the syncs': both pass nothing, so the higher one if in doubt."""
     syncs = None if case.distrusted else question.syncs
     answer = sync_rule.translate(upstream, syncs, question.bounds, one_to_one=question.one_to_one)
+    repeating = case.copies_again_below(upstream)
     floor = 0
     if content is not None and content.offset is not None and not case.unsure:
-        if not content.reread or answer.offset is None or content.offset >= answer.offset:
+        if repeating or not content.reread or answer.offset is None or content.offset >= answer.offset:
             answer = content
         else:
             floor = (content.reread_max or 0) - case.target.count(content.offset, answer.offset)
@@ -112,14 +118,15 @@ def _best(question: Question, case: Case, upstream: int, content: Translation | 
         again = case.again(upstream, answer.offset)
         lines += [f"{again} records at the target's end may be copies made twice"] if again else []
         answer = _bounded(answer, answer.offset, max((answer.reread_max or 0) + again, floor))
-    highest = min(
-        case.ceilings.get(upstream, question.bounds.target_end),
-        question.bounds.target_end if case.limit is None else case.limit,
-    )
+    highest = end = question.bounds.target_end
+    if not case.drained(upstream):
+        highest = case.ceilings.get(upstream, end)
+        if case.limit is not None and not (repeating and answer is content):
+            highest = min(highest, case.limit)
     if answer.offset is not None and answer.offset > highest:
         lines.append(f"lowered from {answer.offset}: unread records lie only from {highest} on")
         future = upstream - case.newest.source - 1 if case.newest is not None else upstream
-        answer = _bounded(answer, highest, question.bounds.target_end - highest + max(0, future))
+        answer = _bounded(answer, highest, end - highest + max(0, future))
     return msgspec.structs.replace(answer, evidence=(*answer.evidence, *lines))
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator
 from typing import Final, NamedTuple
 
@@ -48,8 +48,9 @@ def place(case: Case, upstream: int) -> Placing:
 
     Yields what it wants read and reads nothing else; ``case`` must be prepared.
     """
-    region = _region(case, upstream)
-    later = _later(case, upstream, region)
+    ahead = case.copies_again_below(upstream)
+    region = _region_once(case, upstream) if ahead else _region(case, upstream)
+    later = _unpassed(case) if ahead else _later(case, upstream, region)
     blind = 0
     answer: Translation | None = None
     width = case.width
@@ -76,7 +77,11 @@ def place(case: Case, upstream: int) -> Placing:
                 if settled.doubt == 0:
                     return answer
         if whole:
-            return answer
+            return (
+                _nothing_unread(case, upstream, region, source, [target, *later])
+                if ahead and answer is None
+                else answer
+            )
         width *= 8
 
 
@@ -95,6 +100,46 @@ def _region(case: Case, upstream: int) -> Region:
         return Region(low, end, bounds.target_end, index)
     following = case.pair(index + 1)
     return Region(low, following if following.source > low.source else None, following.target, index)
+
+
+def _region_once(case: Case, upstream: int) -> Region:
+    """Returns where an offset beyond the present position of a mirror that copies again was copied for the first time.
+
+    Records from there on lie nowhere else; those the mirror copies again at present were consumed.
+    """
+    bounds, syncs = case.bounds, case.syncs
+    start = Pair(bounds.target_start - 1, -1)
+    if syncs is None:
+        return Region(start, None, bounds.target_end, -1)
+    beyond = syncs.first_beyond(upstream - 1)
+    if beyond >= 0:
+        high = case.pair(beyond)
+        return Region(case.pair(beyond - 1) if beyond else start, high, high.target, beyond - 1)
+    last = syncs.usable_to()
+    stop = syncs.downs[last + 1] if last + 1 < len(syncs) else bounds.target_end
+    return Region(case.pair(last), None, stop, last)
+
+
+def _unpassed(case: Case) -> list[Need]:
+    """Returns the stretches in which a killed run may have copied beyond the mirror's present position."""
+    syncs, end = case.syncs, case.bounds.target_end
+    if syncs is None:
+        return [Need("target", case.bounds.target_start, end)]
+    usable = syncs.usable_to()
+    spans = [Need("target", syncs.downs[i], syncs.downs[i + 1] + 1) for i in syncs.breaks.after if i >= usable]
+    return [*spans, Need("target", syncs.downs[-1], end)]
+
+
+def _nothing_unread(case: Case, upstream: int, region: Region, source: Need, targets: list[Need]) -> Translation | None:
+    """Answers with the target's end where no stretch that could hold a record from ``upstream`` on holds one."""
+    end = case.bounds.target_end
+    if not case.drained(upstream):
+        unread = set(case.strip("source", upstream, source.stop).tokens)
+        if region.high is not None or not unread or case.ceilings.get(upstream, 0) < end:
+            return None
+        if any(not unread.isdisjoint(case.strip("target", need.start, need.stop).tokens) for need in targets):
+            return None
+    return _answer(case, upstream, Enclosing(region.low, Pair(end, upstream), end, 0), Settled(end, 0), 0)
 
 
 def _covers(case: Case, region: Region, source: Need, target: Need) -> bool:
@@ -176,10 +221,15 @@ def _enclose(case: Case, upstream: int, region: Region, targets: list[Need], sou
             case.distrusted = True
             return None
     order = [pairs[at] for at in sorted(pairs)]
-    last = {pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair)}
+    last = {
+        pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair, source)
+    }
     ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
     unclear = 0
     following: Pair | None = None
+    if case.copies_again_below(upstream):
+        first = next((found for run in runs(order) if (found := straddle(run, upstream))), None)
+        return None if first is None else Enclosing(*first, ceiling, case.bounds.target_end)
     for run in reversed(runs(order)):
         if following is not None:
             unclear += case.target.count(run[-1].target + 1, following.target)
@@ -205,31 +255,40 @@ def _told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
     for need in targets:
         for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
             pair = case.pair(index)
-            if pair.source >= upstream and _reached_again(case, pair):
+            if pair.source >= upstream and _reached_again(case, pair) is not None:
                 found.append(Need("source", pair.source, pair.source + 1))
     return found
 
 
-def _again_later(case: Case, pair: Pair) -> bool:
-    """Says whether a later run copied a record once more; only what the source still has, it has for certain."""
-    return case.source.count(pair.source, pair.source + 1) > 0 and _reached_again(case, pair)
+def _again_later(case: Case, pair: Pair, source: Need) -> bool:
+    """Says whether a later run copied a record once more beyond what was read.
+
+    Only what the source still has, it has for certain; and where the place was read, seeing is believing.
+    """
+    if not case.source.count(pair.source, pair.source + 1):
+        return False
+    place = _reached_again(case, pair)
+    return place is not None and not (
+        source.start <= pair.source < source.stop and case.target.covers(place.start, place.stop)
+    )
 
 
-def _reached_again(case: Case, pair: Pair) -> bool:
-    """Says whether a later run's syncs reach from at or below a record to at or beyond it.
+def _reached_again(case: Case, pair: Pair) -> Need | None:
+    """Returns where a later run copied a record once more, as its syncs tell: from at or below to at or beyond it.
 
     A run copies everything from where it begins, so it copied the record, too, if the source still had it.
     """
-    syncs, source = case.syncs, pair.source
+    syncs, upstream = case.syncs, pair.source
     if syncs is None:
-        return False
+        return None
     for history in range(len(syncs.starts) - 1, -1, -1):
         first, beyond = syncs.bounds_of(history)
         if syncs.downs[first] <= pair.target:
-            return False
-        if syncs.ups[first] <= source <= syncs.ups[beyond - 1]:
-            return True
-    return False
+            return None
+        if syncs.ups[first] <= upstream <= syncs.ups[beyond - 1]:
+            index = bisect_right(syncs.ups, upstream, first, beyond) - 1
+            return Need("target", syncs.downs[index], syncs.downs[min(index + 1, beyond - 1)] + 1)
+    return None
 
 
 def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
@@ -282,7 +341,8 @@ def _settle(case: Case, upstream: int, enclosing: Enclosing, width: int) -> Gene
     source = case.strip("source", outer.start, outer.stop) if case.source_readable else EMPTY
     target = case.strip("target", inner.start, inner.stop)
     below = low if low.source >= 0 else None
-    return settle(upstream, below, high, source, target, twin=case.token("target", low.target))
+    lost = case.source_readable and (case.bounds.source_start or 0) > low.source + 1
+    return settle(upstream, below, high, source, target, twin=case.token("target", low.target), lost=lost)
 
 
 def _answer(case: Case, upstream: int, enclosing: Enclosing, settled: Settled, blind: int) -> Translation:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import base64
 import random
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -265,6 +266,13 @@ class World:
         """How many unread records lie on the target only below ``offset``."""
         before = {item for item in self.target[self.target_start : offset] if item and self._unread(item, upstream)}
         return len(before - set(self.target[offset:]))
+
+    def skipped_alike(self, offset: int, upstream: int) -> int:
+        """How many unread records are missing at or beyond ``offset`` when identical records stand for each other."""
+        unread = {item for item in self.target[self.target_start :] if item and self._unread(item, upstream)}
+        missing = Counter((item.payload, item.timestamp) for item in unread)
+        missing.subtract((item.payload, item.timestamp) for item in self.target[offset:] if item)
+        return sum(count for count in missing.values() if count > 0)
 
     def reread(self, offset: int, upstream: int) -> int:
         """How many target records at or beyond ``offset`` were consumed before."""
