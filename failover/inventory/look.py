@@ -220,7 +220,10 @@ def second_look(
 
 def status_of(alias: str, first: FirstLook) -> ClusterStatus:
     """Says whether a cluster that answers is whole: every broker it names, a leader for every partition."""
-    reasons = [f"broker {each.id} at {each.host}:{each.port} gives no answer" for each in first.facts.unreachable]
+    reasons = [
+        f"broker {each.id}{f' at {each.host}:{each.port}' if each.host else ''} gives no answer"
+        for each in first.facts.unreachable
+    ]
     reasons += [fault.message or fault.name for fault in first.listing_faults if not first.facts.unreachable]
     leaderless = [f"{t.name}-{number}" for t in first.topics.values() for number in t.leaderless]
     if leaderless:

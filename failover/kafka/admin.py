@@ -1,9 +1,9 @@
-"""``KafkaCluster``: the port over confluent-kafka, and over raw connections where that cannot say what is needed.
+"""``KafkaCluster``: the port over confluent-kafka, and over raw connections where that cannot do what is needed.
 
-confluent-kafka reads the cluster, its topics and settings, and writes commits. Raw requests carry
-what it lacks or bends: groups with the broker's own words for state and type (its enums know
-neither Assigning nor share groups), committed offsets of many groups in one request, commits with
-metadata (it adds a NUL byte to each), log ends, OffsetDelete, whole topics and windows of records.
+confluent-kafka finds out whether and how the cluster answers, lists its topics and reads settings.
+Raw requests carry what it lacks or bends: groups with the broker's own words for state and type (its
+enums know neither Assigning nor share groups), offsets of many groups in one request, metadata as
+bytes, commits (see ``admin_commit``), log ends, OffsetDelete, whole topics and windows of records.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, 
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from failover.errors import ClusterUnreachable
-from failover.kafka.admin_clients import LANES, Connections
-from failover.kafka.admin_commit import commit_all
-from failover.kafka.admin_convert import broker, described_topic, listed_topic, operations
+from failover.kafka.admin_clients import Connections
+from failover.kafka.admin_convert import broker, described_topic, listed_topic, missing_brokers, operations
+from failover.kafka.faults import fault
 from failover.kafka.port import APPEND_SECONDS, CommitResults
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
@@ -24,10 +24,6 @@ from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
 
 if TYPE_CHECKING:
-    from concurrent.futures import Future
-
-    from confluent_kafka.admin import AdminClient
-
     from failover.config.clients import ClientSettings
     from failover.kafka.append import Appender
     from failover.kafka.wire.cluster import WireCluster
@@ -39,7 +35,6 @@ V = TypeVar("V")
 _OPERATIONS_WAIT = 2.0
 _UNSTABLE_OFFSET_COMMIT = 88
 _TOPIC_ALREADY_EXISTS = 36
-_RAW_AT_ONCE = 128
 
 
 class KafkaCluster:
@@ -85,17 +80,15 @@ class KafkaCluster:
             return listing if listing is not None else _listed(self._metadata())
 
     def describe_topics(self, names: Collection[str]) -> dict[str, TopicInfo | Fault]:
-        """Describes topics with ids, leaders and authorized operations; never creates one."""
-        from confluent_kafka import TopicCollection
+        """Describes topics with ids, leaders and authorized operations; never creates one.
 
+        Raw, because librdkafka asks one broker only, and that one may be the silent one.
+        """
         self.facts()
-
-        def ask(client: AdminClient, items: list[str], wait: float) -> Mapping[str, Future[Any]]:
-            collection = TopicCollection(items)
-            return client.describe_topics(collection, include_authorized_operations=True, request_timeout=wait)
-
-        found = self._connections.ask_each(names, ask)
-        return {n: f if isinstance(f, Fault) else described_topic(f) for n, f in found.items()}
+        if not names:
+            return {}
+        found = self._raw(lambda wire: wire.metadata(names, operations=True)).topics
+        return {name: described_topic(found[name]) if name in found else fault(3) for name in names}
 
     def log_ranges(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LogRange | Fault]:
         """Reads log start and high watermark of each partition.
@@ -204,29 +197,10 @@ class KafkaCluster:
         done: Callable[[str, CommitResults | Fault], None],
     ) -> None:
         """Commits for each group in one request, many groups at a time."""
+        from failover.kafka.admin_commit import commit_all
+
         self.facts()
-        raw = [group for group, offsets in commits.items() if any(commit.metadata for commit in offsets.values())]
-        skip = frozenset(raw)
-        plain = {group: offsets for group, offsets in commits.items() if group not in skip} if raw else commits
-        if plain:
-            commit_all(self._connections, plain, done)
-        for at in range(0, len(raw), _RAW_AT_ONCE):
-            self._commit_raw({group: commits[group] for group in raw[at : at + _RAW_AT_ONCE]}, done)
-
-    def _commit_raw(
-        self,
-        commits: Mapping[str, Mapping[TopicPartition, Commit]],
-        done: Callable[[str, CommitResults | Fault], None],
-    ) -> None:
-        from failover.kafka.wire.offsets import commit_offsets
-
-        answers = self._raw(lambda wire: commit_offsets(wire, commits, lanes=LANES))
-        for group, answer in answers.items():
-            done(group, answer)
-        if all(isinstance(answer, Fault) and answer.number < 0 for answer in answers.values()):
-            if not self._connections.alive():
-                raise self._connections.silent(self._timeout)
-            self._connections.be_brief()
+        commit_all(self._raw, self._connections, commits, done)
 
     # -- records -----------------------------------------------------------------------------------
 
@@ -283,11 +257,10 @@ class KafkaCluster:
             appender, self._appender = self._appender, None
         if appender is not None:
             appender.close()
+        self._forget_wire()
         with self._lock:
-            thread, wire, self._thread, self._wire = self._thread, self._wire, None, None
+            thread, self._thread = self._thread, None
         if thread is not None:
-            if wire is not None:
-                thread.run(wire.close())
             thread.close()
 
     # -- inside ------------------------------------------------------------------------------------
@@ -299,11 +272,12 @@ class KafkaCluster:
         unreachable = self._unreachable(brokers)
         if unreachable:
             self._connections.be_brief()
+            self._forget_wire()
         return ClusterFacts(
             cluster_id=metadata.cluster_id,
             controller=metadata.controller_id if metadata.controller_id >= 0 else None,
             brokers=brokers,
-            unreachable=unreachable,
+            unreachable=unreachable + missing_brokers(metadata),
             operations=self._cluster_operations(),
         )
 
@@ -354,10 +328,17 @@ class KafkaCluster:
             if self._thread is None:
                 self._thread = WireThread()
             if self._wire is None:
-                wire = WireCluster(self._settings, alias=self._alias, silence=self._timeout)
+                wire = WireCluster(self._settings, alias=self._alias, silence=self._connections.patience)
                 self._thread.run(wire.open())
                 self._wire = wire
             return self._thread, self._wire
+
+    def _forget_wire(self) -> None:
+        """Ends the raw connections; the next ones know how long to wait now."""
+        with self._lock:
+            wire, self._wire = self._wire, None
+            if wire is not None and self._thread is not None:
+                self._thread.run(wire.close())
 
     def _metadata(self) -> Any:
         # list_topics of a NAME would create it where brokers create topics by themselves; of none it only lists

@@ -1,4 +1,4 @@
-"""The librdkafka clients of one cluster: what they complain of, and when the cluster counts as silent."""
+"""The librdkafka client of one cluster: what it complains of, and when the cluster counts as silent."""
 
 from __future__ import annotations
 
@@ -25,11 +25,6 @@ if TYPE_CHECKING:
 K = TypeVar("K", bound=Hashable)
 V = TypeVar("V")
 
-LANES = 32
-"""Most connections used for commits: a broker works through one connection's requests one by
-one and a commit waits about 5 ms, so 1,000 groups took 5.9 s on 1, 0.8 s on 8 and 0.3 s on 32
-connections (measured on Kafka 4.1.1)."""
-
 BRIEF = 1.0
 """Seconds allowed to an answer once part of the cluster proved silent: what is well answers in
 milliseconds, and waiting in full again for each thing behind a dead broker would add up."""
@@ -43,7 +38,7 @@ _BROKEN = ("timed out", "transport failure", "disconnected", "connection reset",
 
 
 class Connections:
-    """Holds the clients of one cluster and decides, once, that it is silent or refuses the credentials.
+    """Holds the client of one cluster and decides, once, that it is silent or refuses the credentials.
 
     ``timeout``: the longest accepted silence in seconds. Calls may come from several threads.
     """
@@ -52,7 +47,7 @@ class Connections:
         self.alias = alias
         self.timeout = timeout
         self._settings = settings
-        self._clients: dict[int, AdminClient] = {}
+        self._client: AdminClient | None = None
         self._lock = threading.Lock()
         self._complaints: dict[str, str] = {}
         self._refused: str | None = None
@@ -70,19 +65,19 @@ class Connections:
         """Says that part of the cluster proved silent, so that nobody waits in full for it again."""
         self._brief = True
 
-    def client(self, lane: int = 0) -> AdminClient:
-        """Gives the client of a lane, made when first asked for and kept until ``close``."""
+    def client(self) -> AdminClient:
+        """Gives the client, made when first asked for and kept until ``close``: futures end only while it lives."""
         with self._lock:
-            known = self._clients.get(lane)
-            if known is None:
+            if self._client is None:
                 if self._closed:
                     raise ClusterUnreachable(f"the connections to {self.alias} were closed", alias=self.alias)
-                known = self._clients[lane] = self._connect()
-            return known
+                self._client = self._connect()
+            return self._client
 
     def serve(self) -> None:
-        """Lets the clients hand over their complaints and log lines."""
-        for client in tuple(self._clients.values()):
+        """Lets the client hand over its complaints and log lines."""
+        client = self._client
+        if client is not None:
             client.poll(0)
         if self._refused is not None and not self._answered:
             raise self.decide(
@@ -124,7 +119,7 @@ class Connections:
         for key, future in futures.items():
             future.add_done_callback(lambda _, key=key: done.put(key))  # type: ignore[misc]
         answers: dict[K, V | Fault] = {}
-        lost: list[Fault] = []
+        lost = 0
         began = last = time.monotonic()
         while len(answers) < len(futures):
             try:
@@ -137,10 +132,10 @@ class Connections:
                 continue
             answers[key] = answer = outcome(futures[key])
             last = time.monotonic()
-            if isinstance(answer, Fault) and answer.number < 0:
-                lost.append(answer)
+            if _lost(answer):
+                lost += 1
         self.serve()
-        if len(lost) == len(answers) and futures and not self.alive():
+        if lost == len(answers) and futures and not self.alive():
             raise self.silent(max(self.patience, time.monotonic() - began))
         if len(answers) < len(futures) or lost:
             self.be_brief()
@@ -155,18 +150,27 @@ class Connections:
         items: Collection[K],
         request: Callable[[AdminClient, list[K], float], Mapping[K, Future[V]]],
     ) -> dict[K, V | Fault]:
-        """Asks for items, again for those whose fault passes by itself, within the accepted silence."""
+        """Asks for items, again for those whose fault passes by itself, within the accepted silence.
+
+        Items without an answer from a cluster that is alive otherwise are asked for once more, of
+        another broker.
+        """
         from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
+        self.check()
         answers: dict[K, V | Fault] = {}
         left: list[K] = list(dict.fromkeys(items))
+        lost_before = False
 
         def once() -> bool:
-            nonlocal left
+            nonlocal left, lost_before
             if left:
                 found: dict[K, V | Fault] = self.wait(request(self.client(), left, self.patience))
                 answers.update(found)
+            lost = [item for item in left if _lost(answers[item])]
             left = [item for item in left if _passes(answers[item])]
+            if lost and not lost_before:
+                left, lost_before = left + lost, True
             return bool(left)
 
         def give_up(_: RetryCallState) -> bool:
@@ -181,30 +185,39 @@ class Connections:
         return answers
 
     def alive(self) -> bool:
-        """Says whether a cluster that answered before still does: one silent broker is not the cluster."""
+        """Says whether a cluster that answered before still does: one silent broker is not the cluster.
+
+        If so, later requests get a new client, since this one was bound to that broker.
+        """
         from confluent_kafka import KafkaException
 
         if not self._answered:
             return False
         try:
-            self.client().list_topics(timeout=min(self.timeout, BRIEF))
+            # a client of its own: one that knows the silent broker asks that one again
+            self._connect().list_topics(timeout=min(self.timeout, BRIEF))
         except KafkaException:
             return False
+        with self._lock:
+            self._client = None
         return True
 
     def call(self, function: Callable[[AdminClient, float], V]) -> V:
         """Runs a blocking request of librdkafka aside, so that complaints are seen while it waits."""
-        self.check()
-        client, box = self.client(), Future[V]()
 
-        def run() -> None:
-            try:
-                box.set_result(function(client, self.patience))
-            except Exception as error:  # noqa: BLE001 - handed to the waiting thread
-                box.set_exception(error)
+        def ask(client: AdminClient, _: list[None], wait: float) -> dict[None, Future[V]]:
+            box: Future[V] = Future()
 
-        threading.Thread(target=run, name=f"failover-{self.alias}", daemon=True).start()
-        answer = self.wait({None: box})[None]
+            def run() -> None:
+                try:
+                    box.set_result(function(client, wait))
+                except Exception as error:  # noqa: BLE001 - handed to the waiting thread
+                    box.set_exception(error)
+
+            threading.Thread(target=run, name=f"failover-{self.alias}", daemon=True).start()
+            return {None: box}
+
+        answer = self.ask_each([None], ask)[None]
         if isinstance(answer, Fault):
             raise self.silent(self.timeout)
         return answer
@@ -213,7 +226,7 @@ class Connections:
         """Ends every connection."""
         with self._lock:
             self._closed = True
-            self._clients.clear()
+            self._client = None
 
     def _connect(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
@@ -248,6 +261,10 @@ class Connections:
 
     def _servers(self) -> str:
         return ", ".join(f"{host}:{port}" for host, port in self._settings.bootstrap[:3])
+
+
+def _lost(answer: object) -> bool:
+    return isinstance(answer, Fault) and answer.number < 0
 
 
 def _passes(answer: object) -> bool:

@@ -1,21 +1,19 @@
-"""Turns what confluent-kafka answers into this package's values, and commits into its own."""
+"""Turns what a cluster answers into this package's values."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 from failover.kafka.faults import fault
 from failover.model.cluster import Broker, TopicInfo
-from failover.model.groups import Commit
-from failover.model.names import Fault, TopicPartition
+from failover.model.names import Fault
 
 if TYPE_CHECKING:
-    import confluent_kafka
     from confluent_kafka import KafkaError
+    from confluent_kafka.admin import ClusterMetadata
 
-
-_URL_SAFE = str.maketrans("+/", "-_", "=")
+    from failover.kafka.wire.metadata import TopicState
 
 
 def fault_of(error: KafkaError) -> Fault:
@@ -33,6 +31,17 @@ def broker(node: Any) -> Broker:
     return Broker(int(node.id), str(node.host), int(node.port))
 
 
+def missing_brokers(metadata: ClusterMetadata) -> tuple[Broker, ...]:
+    """Finds brokers that hold replicas and are not named any more: dead for longer than their session (KRaft).
+
+    Their addresses are not told; host is empty and port 0.
+    """
+    replicas = {
+        each for topic in metadata.topics.values() for part in topic.partitions.values() for each in part.replicas
+    }
+    return tuple(Broker(each, "", 0) for each in sorted(replicas - metadata.brokers.keys()))
+
+
 def listed_topic(name: str, metadata: Any) -> TopicInfo:
     """Turns a TopicMetadata of a full listing into a topic; ids and rights are not in a listing."""
     partitions = metadata.partitions
@@ -45,36 +54,17 @@ def listed_topic(name: str, metadata: Any) -> TopicInfo:
     )
 
 
-def described_topic(description: Any) -> TopicInfo:
-    """Turns a TopicDescription into a topic."""
-    # librdkafka writes ids in plain base64, Kafka and its tools in the URL-safe kind
-    topic_id = str(description.topic_id).translate(_URL_SAFE) if description.topic_id is not None else None
-    partitions = description.partitions
+def described_topic(state: TopicState) -> TopicInfo | Fault:
+    """Turns a topic of raw metadata into a topic, or the fault why nothing is known of it."""
+    if state.fault is not None:
+        return state.fault
+    partitions = state.partitions
     return TopicInfo(
-        name=description.name,
+        name=state.name,
         partitions=len(partitions),
-        # brokers before 2.8 have no topic ids and librdkafka then gives one of zeros
-        topic_id=topic_id if topic_id and topic_id.strip("A=") else None,
-        leaderless=tuple(sorted(p.id for p in partitions if p.leader is None or p.leader.id < 0)),
-        replication_factor=max((len(p.replicas) for p in partitions), default=0),
-        internal=bool(description.is_internal),
-        operations=operations(description.authorized_operations),
+        topic_id=state.topic_id_text,
+        leaderless=tuple(sorted(n for n, p in partitions.items() if p.leader < 0)),
+        replication_factor=max((len(p.replicas) for p in partitions.values()), default=0),
+        internal=state.internal,
+        operations=state.operations,
     )
-
-
-def offsets_to_write(
-    group: str, offsets: Mapping[TopicPartition, Commit]
-) -> confluent_kafka.ConsumerGroupTopicPartitions:
-    """Builds the request for one group, whose commits carry no metadata.
-
-    confluent-kafka sends metadata with a NUL byte behind it (measured with 2.16.1) and cannot take
-    what is not UTF-8; such commits go raw.
-    """
-    from confluent_kafka import ConsumerGroupTopicPartitions
-    from confluent_kafka import TopicPartition as Partition
-
-    partitions = []
-    for tp, commit in offsets.items():
-        epoch: dict[str, Any] = {} if commit.leader_epoch is None else {"leader_epoch": commit.leader_epoch}
-        partitions.append(Partition(tp.topic, tp.partition, commit.offset, **epoch))
-    return ConsumerGroupTopicPartitions(group, partitions)

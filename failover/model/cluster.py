@@ -75,7 +75,7 @@ class LogRange(NamedTuple):
 
 
 class ClusterFacts(msgspec.Struct, frozen=True):
-    """Identifies a cluster. ``unreachable``: brokers it names that gave no answer.
+    """Identifies a cluster. ``unreachable``: brokers it names that gave no answer (host "" if not told).
 
     ``operations``: what this client may do on the cluster resource, None when not said.
     """
