@@ -25,8 +25,10 @@ MIRROR = MirrorOptions(topics=r"t\..*", checkpoint_seconds=1, refresh_seconds=1,
 @contextlib.contextmanager
 def _running(folder: Path, options: LabOptions) -> Iterator[Pair]:
     lab_folder = folder / "lab"
-    # ends the brokers even when this process is killed: it waits for the end of its standard input
-    reaper = subprocess.Popen([sys.executable, "-m", "failover.lab.reaper", str(lab_folder)], stdin=subprocess.PIPE)
+    # ends the brokers even when this process is killed: it waits for the end of its standard input, in a session of
+    # its own, since a time limit's signal (``timeout pytest``) goes to the whole process group
+    command = [sys.executable, "-m", "failover.lab.reaper", str(lab_folder)]
+    reaper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         pair = Pair(up(lab_folder, options), folder)
         try:
