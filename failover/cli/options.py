@@ -34,6 +34,14 @@ def plan_options() -> list[click.Parameter]:
         click.Option(
             ["--no-content"], is_flag=True, help="Do not compare records (needs READ on both topics otherwise)."
         ),
+        click.Option(
+            ["--missing"],
+            type=click.Choice(["leave", "earliest", "latest", "fail"]),
+            default="leave",
+            show_default=True,
+            help="Where nothing is known: leave it, commit the log's start or end, or refuse.",
+        ),
+        click.Option(["--allow-skip"], is_flag=True, help="May start beyond unread records (--missing latest)."),
         click.Option(["--all-or-nothing"], is_flag=True, help="Write nothing unless every partition can be written."),
         click.Option(["--require-source-inactive"], is_flag=True, help="Refuse groups with members on the source."),
         click.Option(["--allow-rewind"], is_flag=True, help="May move a standing commit back."),
@@ -70,10 +78,12 @@ def to_options(values: Mapping[str, Any]) -> PlanOptions:
         group_pattern=values["group_pattern"],
         exclude_groups=tuple(dict.fromkeys(values["exclude_groups"])),
         precision=values["precision"],
+        missing=values["missing"],
         content=not values["no_content"],
         all_or_nothing=values["all_or_nothing"],
         require_source_inactive=values["require_source_inactive"],
         allow_rewind=values["allow_rewind"],
+        allow_skip=values["allow_skip"],
         allow_moving_commits=values["allow_moving_commits"],
         allow_unverified=values["allow_unverified"],
         create_group=values["create_group"],
