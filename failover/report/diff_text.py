@@ -94,9 +94,13 @@ def _why(group: GroupDiff) -> str:
             parts += [f"now: {'; '.join(came)}"] * bool(came) + [f"no longer: {'; '.join(went)}"] * bool(went)
         elif change.what != "verdict":
             parts.append(f"{change.what} {_value(change.old)} -> {_value(change.new)}")
-    moved = sum(any(c.what == "offset" for c in p.changes) for p in group.partitions)
-    if moved:
-        parts.append(f"{things(moved, 'offset')} moved")
+    offsets = [c for p in group.partitions for c in p.changes if c.what == "offset"]
+    for found, word in (
+        ([c for c in offsets if c.old is None], "to commit"),
+        ([c for c in offsets if c.new is None], "no longer to commit"),
+        ([c for c in offsets if None not in (c.old, c.new)], "moved"),
+    ):
+        parts += [f"{things(len(found), 'offset')} {word}"] * bool(found)
     return "; ".join(parts)
 
 

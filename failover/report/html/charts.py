@@ -122,7 +122,8 @@ def timeline(
     points.append((1000.0, points[-1][1]))
     line = " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
     took = seconds[-1] - seconds[0] if seconds else 0.0
-    after = f", the first {_seconds(seconds[0])} after the beginning, all within {_seconds(took)}" if seconds else ""
+    together = "all at once" if took < 0.001 else f"all within {_seconds(took)}"
+    after = f", the first {_seconds(seconds[0])} after the beginning, {together}" if seconds else ""
     return Timeline(
         title="When each group was committed",
         text=f"{things(len(done), 'group')} done{after}. Each mark below the line is a moment of commits.",
@@ -150,4 +151,6 @@ def _ticks(begin: float, span: float) -> list[Tick]:
 
 def _seconds(seconds: float) -> str:
     """Writes a length of time to the millisecond where it is short."""
+    if 0 < seconds < 1:
+        return f"{seconds * 1000:.0f} ms"
     return f"{seconds:.3f} s" if 0 < seconds < 60 else duration(seconds)
