@@ -15,6 +15,7 @@ from tabulate import tabulate
 
 from failover.lab.jars import DEFAULT_VERSION
 from failover.lab.java import find_java
+from tests.bench.measure import Run
 
 PAGE = Path(__file__).parents[2] / "docs/benchmarks.md"
 HEADER = ("figure", "median", "min", "max", "runs", "goal")
@@ -41,6 +42,12 @@ class Figures:
         if not self._tables or self._tables[-1][0] is not HEADER:
             self._tables.append((HEADER, []))
         self._tables[-1][1].append(row)
+
+    def process(self, what: str, runs: Sequence[Run], *, seconds: str = "", megabytes: str = "") -> None:
+        """Adds the rows of a process: wall time, CPU time, peak memory, with the goals of the first and the last."""
+        self.add(f"{what}, s", [run.seconds for run in runs], goal=seconds)
+        self.add(f"{what}, CPU s", [run.cpu for run in runs])
+        self.add(f"{what}, peak MB", [run.megabytes for run in runs], goal=megabytes)
 
     def table(self, header: Sequence[str], rows: Sequence[Sequence[object]]) -> None:
         """Adds a table of its own form."""

@@ -46,7 +46,5 @@ def test_two_million_checkpoint_records(pair: Pair, tmp_path: Path) -> None:
     for plan in plans:
         found = [row["checkpoint"] for group in plan.json()["groups"] for row in group["partitions"]]
         assert len(found) == KEYS
-    figures.add("`failover plan`, s", [each.seconds for each in plans], goal="< 20")
-    figures.add("its CPU, s", [each.cpu for each in plans])
-    figures.add("its peak memory, MB", [each.megabytes for each in plans], goal="< 300")
+    figures.process("`failover plan`", plans, seconds="< 20", megabytes="< 300")
     figures.publish()

@@ -84,14 +84,6 @@ def reset_by_kafka(pair: Pair, offsets: Offsets, folder: Path) -> Run:
     return done
 
 
-def plan_variants(config: Path, state: Path) -> list[tuple[tuple[str, ...], str]]:
-    """Returns the options to plan with, each with its goal in seconds: without comparing records, and with."""
-    bare = "--no-content"
-    if bare.encode() in failover("plan", "--help", config=config, state=state).out:
-        return [((bare,), "< 3"), ((), "< 5")]
-    return [((), "< 3")]
-
-
 def assert_committed(pair: Pair, offsets: Offsets) -> None:
     assert committed_groups(pair.b, list(offsets)) == offsets
 
@@ -101,13 +93,11 @@ def test_a_thousand_groups(pair: Pair, tmp_path: Path) -> None:
     config, state = pair.lab.config, tmp_path / "state"
     figures = Figures("thousand-groups", f"{GROUPS:,} groups × {PARTITIONS} partitions")
 
-    for arguments, goal in plan_variants(config, state):
+    for arguments, goal in (((), "< 5"), (("--no-content",), "< 3")):
         command = " ".join(("failover plan", *arguments))
         failover("plan", *arguments, config=config, state=state)  # the brokers have heard these questions before
         plans = [failover("plan", *arguments, config=config, state=state) for _ in range(PLANS)]
-        figures.add(f"`{command}`, s", [each.seconds for each in plans], goal=goal)
-        figures.add("its CPU, s", [each.cpu for each in plans])
-        figures.add("its peak memory, MB", [each.megabytes for each in plans])
+        figures.process(f"`{command}`", plans, seconds=goal)
 
     executions = []
     for _ in range(EXECUTIONS):
@@ -116,21 +106,18 @@ def test_a_thousand_groups(pair: Pair, tmp_path: Path) -> None:
         assert sum(map(len, offsets.values())) == GROUPS * PARTITIONS
         executions.append(failover("execute", "--yes", "--settle", "0", config=config, state=state))
         assert_committed(pair, offsets)
-    figures.add("`failover execute --yes --settle 0`, read back, s", [each.seconds for each in executions], goal="< 3")
-    figures.add("its CPU, s", [each.cpu for each in executions])
-    figures.add("its peak memory, MB", [each.megabytes for each in executions])
+    figures.process("`failover execute --yes --settle 0`, read back", executions, seconds="< 3")
 
     resets = []
     for _ in range(RESETS):
         delete_groups(pair.b, names)
         resets.append(reset_by_kafka(pair, offsets, tmp_path))
         assert_committed(pair, offsets)
-    figures.add("Kafka's `ConsumerGroupCommand --reset-offsets --from-file`, s", [each.seconds for each in resets])
-    figures.add("its peak memory, MB", [each.megabytes for each in resets])
+    figures.process("`ConsumerGroupCommand --reset-offsets --from-file`", resets)
     ratio = statistics.median(each.seconds for each in resets) / statistics.median(each.seconds for each in executions)
-    figures.add("Kafka's command takes so many times as long as `failover execute`", [ratio], goal=">= 8")
+    figures.add("the last takes so many times as long as `failover execute`", [ratio], goal=">= 8")
     figures.note(
-        "Each figure is a whole process, the interpreter's or the JVM's start included. The groups do not exist on the "
-        "target before a commit; what each command left there is compared with the plan."
+        "`ConsumerGroupCommand` is Kafka's own, one JVM for all groups. The groups do not exist on the target before a "
+        "commit; what each command left there is compared with the plan."
     )
     figures.publish()
