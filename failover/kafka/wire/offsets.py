@@ -30,6 +30,7 @@ row.
 
 _OFFSET_COMMIT, _OFFSET_FETCH, _OFFSET_DELETE = 8, 9, 47
 _COORDINATOR_NOT_AVAILABLE = 15
+_UNKNOWN_TOPIC_OR_PARTITION = 3
 _GROUPS_AT_ONCE = 200
 
 
@@ -251,6 +252,17 @@ def _delete_call(group: str, partitions: Collection[TopicPartition]) -> Call[Com
 def _read_results(reader: Reader) -> CommitResults:
     results: CommitResults = {}
     for tp in partitions_of(reader):
-        results[tp] = maybe_fault(reader.int16())
+        results[tp] = _final(maybe_fault(reader.int16()))
         reader.tags()
     return results
+
+
+def _final(found: Fault | None) -> Fault | None:
+    """Takes UNKNOWN_TOPIC_OR_PARTITION for the answer it is: the coordinator itself looked for the partition.
+
+    Kafka counts it as passing because a client's metadata may be behind; retried, a commit for a topic
+    that is not there took all of the accepted silence.
+    """
+    if found is None or found.number != _UNKNOWN_TOPIC_OR_PARTITION:
+        return found
+    return Fault(found.number, found.name, found.message, retriable=False)
