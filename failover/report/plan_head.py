@@ -82,7 +82,8 @@ def _loss(plan: Plan) -> str:
     up = source_answers(plan)
     partly = any(finding.code == "position-unknown" for finding in plan.findings)
     if lost is None:
-        return "unknown: nothing tells how far the mirror is" if up else "unknown: the source's log ends are not known"
+        asked = "" if up else " or how far the source was"
+        return f"unknown: nothing tells how far the mirror is{asked}"
     if not lost:
         if partly:
             return "none where it is known; for some partitions nothing tells how far the mirror is"
