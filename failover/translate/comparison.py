@@ -16,6 +16,10 @@ AHEAD: Final = 256
 """Source offsets looked at beyond the newest copied record, to see whether they were copied before."""
 
 
+NEAR: Final = 64
+"""Offsets between two windows that cost less to read than a window of its own."""
+
+
 class Need(NamedTuple):
     """Asks for the records of one side in [start, stop)."""
 
@@ -55,7 +59,7 @@ class Case:
         self.syncs = syncs if syncs is not None and len(syncs) and syncs.downs[-1] < bounds.target_end else None
         self.bounds = bounds
         self.source_readable = source_readable and bounds.source_end is not None
-        self.source, self.target = LogView(), LogView()
+        self.source, self.target = LogView(encode=True), LogView()
         self.left = max_records
         self.width = min(128, max(16, 20_000 // (4 * max(1, asked))))
         self.limit: int | None = None
@@ -67,6 +71,7 @@ class Case:
         self.unsure = False
         self.wall: int | None = None
         self.ceilings: dict[int, int] = {}
+        self._verified: set[int] = set()
         self._encoded = False
         self._encoding_open = True
 
@@ -118,7 +123,9 @@ class Case:
             self.fault = f"{request.side} {request.tp}: nothing read from offset {request.start}"
             return
         for low, high in view.missing(request.start, stop):
-            view.add(low, high, (record for record in window.records if low <= record.offset < high))
+            whole = low <= request.start and high >= window.covered_to
+            records = window.records if whole else [r for r in window.records if low <= r.offset < high]
+            view.add(low, high, records)
         self.left -= len(window.records) + 1
         self.stamped &= not window.log_append_time
         if self._encoding_open and view.headers:
@@ -130,6 +137,7 @@ class Case:
         encoded = sum(1 for each in self.source.encoded if each in target)
         if plain != encoded:
             self._encoded, self._encoding_open = encoded > plain, False
+            self.source.encode = self._encoded
 
     def strip(self, side: str, start: int, stop: int) -> Strip:
         """Returns the read records of one side in [start, stop)."""
@@ -153,10 +161,12 @@ class Case:
     def verify(self, index: int) -> bool:
         """Says whether a sync's two records agree, as far as both were read; a false one ends the trust in all."""
         assert self.syncs is not None
-        source = self.token("source", self.syncs.ups[index])
-        target = self.token("target", self.syncs.downs[index])
-        if source is not None and target is not None and source != target:
-            self.distrusted = True
+        if index not in self._verified:
+            source = self.token("source", self.syncs.ups[index])
+            target = self.token("target", self.syncs.downs[index])
+            if source is not None and target is not None:
+                self.distrusted |= source != target
+                self._verified.add(index)
         return not self.distrusted
 
     def distrust(self) -> None:
@@ -290,10 +300,10 @@ class Case:
 
 
 def merged(names: tuple[TopicPartition, TopicPartition], needs: Iterable[Need]) -> tuple[WindowRequest, ...]:
-    """Merges needs that touch into as few windows as possible; ``names``: source and target partition."""
+    """Merges needs that touch or nearly do into as few windows as possible; ``names``: source and target partition."""
     joined: list[Need] = []
     for need in sorted(needs):
-        if joined and joined[-1].side == need.side and need.start <= joined[-1].stop:
+        if joined and joined[-1].side == need.side and need.start <= joined[-1].stop + NEAR:
             if need.stop > joined[-1].stop:
                 joined[-1] = joined[-1]._replace(stop=need.stop)
         else:

@@ -150,7 +150,6 @@ def _all(case: Case, steps: Sequence[_Step[_T]]) -> Generator[tuple[WindowReques
             except StopIteration as stop:
                 results[number] = stop.value
                 del waiting[number]
-        needs = case.open(needs)
         if needs:
             wanted = merged(case.names, needs)
             answers = yield wanted

@@ -1,22 +1,21 @@
-"""What has been read of one log, reduced to a number a record; record contents are not kept."""
+"""What has been read of one log, reduced to numbers; record contents are not kept.
+
+A record's fingerprint is Python's hash of key, value and headers: 64 bits, keyed by the process, so
+it is never stored and never compared with another process's.
+"""
 
 from __future__ import annotations
 
 import base64
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from failover.model.records import Record
 
 
-def fingerprint(record: Record) -> int:
-    """Reduces key, value and headers to 64 bits (keyed by this process: never stored, never compared across runs)."""
-    return hash((record.key, record.value, record.headers))
-
-
 def fingerprint_encoded(record: Record) -> int:
-    """Reduces a source record as it looks after a header converter has turned the header values into base64 text.
+    """Reduces key, value and headers to 64 bits, the header values as a converter turns them into base64 text.
 
     Kafka Connect: SimpleHeaderConverter, the default on plain Connect, writes bytes that way; null stays null.
     """
@@ -27,12 +26,13 @@ def fingerprint_encoded(record: Record) -> int:
 class LogView:
     """Holds the read stretches of one partition's log, by offset: fingerprint and timestamp of each data record.
 
-    ``headers``: some record has any.
+    ``headers``: some record has any. ``encoded``: fingerprints with encoded headers, kept while ``encode`` is set.
     """
 
-    __slots__ = ("_covered", "encoded", "headers", "offsets", "prints", "stamps")
+    __slots__ = ("_covered", "encode", "encoded", "headers", "offsets", "prints", "stamps")
 
-    def __init__(self) -> None:
+    def __init__(self, *, encode: bool = False) -> None:
+        self.encode = encode
         self.headers = False
         self.offsets: array[int] = array("q")
         self.prints: array[int] = array("q")
@@ -40,23 +40,16 @@ class LogView:
         self.stamps: array[int] = array("q")
         self._covered: list[tuple[int, int]] = []
 
-    def add(self, start: int, stop: int, records: Iterable[Record]) -> None:
+    def add(self, start: int, stop: int, records: Sequence[Record]) -> None:
         """Adds the records of [start, stop); the stretch must not be covered yet."""
-        offsets, prints, encoded, stamps = array("q"), array("q"), array("q"), array("q")
-        for record in records:
-            offsets.append(record.offset)
-            stamps.append(record.timestamp)
-            prints.append(fingerprint(record))
-            encoded.append(fingerprint_encoded(record) if record.headers else prints[-1])
-            self.headers |= bool(record.headers)
         at = bisect_left(self.offsets, start)
-        for column, new in (
-            (self.offsets, offsets),
-            (self.prints, prints),
-            (self.encoded, encoded),
-            (self.stamps, stamps),
-        ):
-            column[at:at] = new
+        self.offsets[at:at] = array("q", [record[0] for record in records])
+        self.stamps[at:at] = array("q", [record[1] for record in records])
+        self.prints[at:at] = array("q", [hash(record[2:]) for record in records])
+        if self.encode:
+            self.encoded[at:at] = array("q", [fingerprint_encoded(record) for record in records])
+        if not self.headers:
+            self.headers = any(record.headers for record in records)
         self._cover(start, stop)
 
     def _cover(self, start: int, stop: int) -> None:

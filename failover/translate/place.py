@@ -2,45 +2,14 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left, bisect_right
 from collections.abc import Generator
-from typing import Final, NamedTuple
 
 from failover.model.translation import Precision, Proof, Translation
-from failover.translate.align import EMPTY, Pair, Settled, Strip, matches, runs, settle, straddle
-from failover.translate.comparison import Case, Need
+from failover.translate.align import EMPTY, Pair, Settled, settle
+from failover.translate.comparison import AHEAD, Case, Need
+from failover.translate.enclose import Enclosing, Region, enclose, told_again
 
 Placing = Generator[list[Need], None, Translation | None]
-
-UNANCHORED_RUN: Final = 8
-"""Fewest records in a row that must pair where no sync lies below the committed offset."""
-
-
-class Region(NamedTuple):
-    """Is the stretch in which a committed offset must lie, as far as the syncs bound it.
-
-    ``low``, ``high``: pairs at its ends; ``high`` is None where another history begins or the end
-    is unknown. ``stop``: target offset at its end. ``sync``: index of the nearest sync strictly below, -1 for none.
-    """
-
-    low: Pair
-    high: Pair | None
-    stop: int
-    sync: int
-
-
-class Enclosing(NamedTuple):
-    """Is the pair consumed last and the pair unread first of the last run that has both.
-
-    ``ceiling``: the first target offset from which on each unread record that was found is found once
-    more or for the last time; above the pairs unless the target lost records in between.
-    ``unclear``: records of later runs that were consumed, or perhaps.
-    """
-
-    low: Pair
-    high: Pair
-    ceiling: int
-    unclear: int
 
 
 def place(case: Case, upstream: int) -> Placing:
@@ -53,21 +22,23 @@ def place(case: Case, upstream: int) -> Placing:
     later = _unpassed(case) if ahead else _later(case, upstream, region)
     blind = 0
     answer: Translation | None = None
+    if region.stop < case.bounds.target_start:
+        answer = _retained(case, upstream, later)
+        if not later:
+            return answer
     width = case.width
     while True:
         source, target = _window(case, upstream, region, width)
         whole = _covers(case, region, source, target)
-        if not case.affords([source, target]):
-            return answer
         if not case.affords([source, target, *later]):
-            if case.syncs is None:
-                return None
+            if case.syncs is None or not case.affords([source, target]):
+                return answer
             blind += sum(need.stop - need.start for need in later)
             later = []
-        yield from case.read([source, target, *later, *_told_again(case, upstream, [target, *later])])
+        yield from case.read([source, target, *later, *told_again(case, upstream, [target, *later])])
         if case.fault is not None or not _verified(case, region):
             return answer
-        enclosing = _enclose(case, upstream, region, [target, *later], source)
+        enclosing = enclose(case, upstream, region, [target, *later], source)
         if case.distrusted:
             return None
         if enclosing is not None:
@@ -100,6 +71,13 @@ def _region(case: Case, upstream: int) -> Region:
         return Region(low, end, bounds.target_end, index)
     following = case.pair(index + 1)
     return Region(low, following if following.source > low.source else None, following.target, index)
+
+
+def _retained(case: Case, upstream: int, later: list[Need]) -> Translation:
+    """Answers with the target's log start where the target has lost the place and all that was consumed before it."""
+    start = case.bounds.target_start
+    gone = Enclosing(Pair(start - 1, upstream - 1), Pair(start, upstream), start, 0)
+    return _answer(case, upstream, gone, Settled(start, 0), sum(need.stop - need.start for need in later))
 
 
 def _region_once(case: Case, upstream: int) -> Region:
@@ -204,141 +182,23 @@ def _verified(case: Case, region: Region) -> bool:
     return all(case.verify(index) for index in indexes)
 
 
-def _enclose(case: Case, upstream: int, region: Region, targets: list[Need], source: Need) -> Enclosing | None:
-    """Returns the last neighbouring pairs of one run, consumed and unread, between which the offset falls."""
-    certain = [region.low] if region.high is None else [region.low, region.high]
-    if case.syncs is not None:
-        downs = case.syncs.downs
-        for need in targets:
-            certain += [case.pair(i) for i in range(bisect_left(downs, need.start), bisect_left(downs, need.stop))]
-    strip = _with_lost(case, case.strip("source", source.start, source.stop), certain)
-    pairs: dict[int, Pair] = {}
-    for need in targets:
-        pairs.update((pair.target, pair) for pair in matches(strip, case.strip("target", need.start, need.stop)))
-    matched = {pair.source: pair.target for _, pair in sorted(pairs.items())}
-    for pair in certain:
-        if pairs.setdefault(pair.target, pair) != pair or _displaced(case, pair, matched):
-            case.distrusted = True
-            return None
-    order = [pairs[at] for at in sorted(pairs)]
-    last = {
-        pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair, source)
-    }
-    ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
-    unclear = 0
-    following: Pair | None = None
-    if case.copies_again_below(upstream):
-        first = next((found for run in runs(order) if (found := straddle(run, upstream))), None)
-        return None if first is None else Enclosing(*first, ceiling, case.bounds.target_end)
-    for run in reversed(runs(order)):
-        if following is not None:
-            unclear += case.target.count(run[-1].target + 1, following.target)
-        following = run[0]
-        found = straddle(run, upstream)
-        inside = found is not None and (case.wall is None or found[1].target <= case.wall)
-        if found is not None and inside and (region.sync >= 0 or len(run) >= UNANCHORED_RUN):
-            unclear += _unseen(case, found[1], upstream, matched)
-            if unclear:
-                beyond = case.target.count(found[1].target + 1, case.bounds.target_end)
-                unclear = beyond - sum(1 for p in order if p.source >= upstream and p.target > found[1].target)
-            return Enclosing(*found, ceiling, max(0, unclear))
-        unclear += sum(1 for pair in run if pair.source < upstream)
-    return None
-
-
-def _told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
-    """Returns the source records of syncs in ``targets`` that a later run copied once more, if they are still there."""
-    syncs = case.syncs
-    if syncs is None:
-        return []
-    found = []
-    for need in targets:
-        for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
-            pair = case.pair(index)
-            if pair.source >= upstream and _reached_again(case, pair) is not None:
-                found.append(Need("source", pair.source, pair.source + 1))
-    return found
-
-
-def _again_later(case: Case, pair: Pair, source: Need) -> bool:
-    """Says whether a later run copied a record once more beyond what was read.
-
-    Only what the source still has, it has for certain; and where the place was read, seeing is believing.
-    """
-    if not case.source.count(pair.source, pair.source + 1):
-        return False
-    place = _reached_again(case, pair)
-    return place is not None and not (
-        source.start <= pair.source < source.stop and case.target.covers(place.start, place.stop)
-    )
-
-
-def _reached_again(case: Case, pair: Pair) -> Need | None:
-    """Returns where a later run copied a record once more, as its syncs tell: from at or below to at or beyond it.
-
-    A run copies everything from where it begins, so it copied the record, too, if the source still had it.
-    """
-    syncs, upstream = case.syncs, pair.source
-    if syncs is None:
-        return None
-    for history in range(len(syncs.starts) - 1, -1, -1):
-        first, beyond = syncs.bounds_of(history)
-        if syncs.downs[first] <= pair.target:
-            return None
-        if syncs.ups[first] <= upstream <= syncs.ups[beyond - 1]:
-            index = bisect_right(syncs.ups, upstream, first, beyond) - 1
-            return Need("target", syncs.downs[index], syncs.downs[min(index + 1, beyond - 1)] + 1)
-    return None
-
-
-def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
-    """Adds the records of syncs that the source has lost, as the target holds them: their second copies count too."""
-    offsets, tokens = list(strip.offsets), list(strip.tokens)
-    known = set(offsets)
-    for pair in certain:
-        token = None if pair.source in known else case.token("target", pair.target)
-        if token is not None and not case.source.count(pair.source, pair.source + 1):
-            known.add(pair.source)
-            offsets.append(pair.source)
-            tokens.append(token)
-    return Strip(offsets, tokens)
-
-
-def _displaced(case: Case, pair: Pair, matched: dict[int, int]) -> bool:
-    """Says whether a sync's target record is not there but an earlier copy is: no cleaner leaves that behind."""
-    return (
-        matched.get(pair.source, pair.target) < pair.target < case.bounds.target_end
-        and case.target.covers(pair.target, pair.target + 1)
-        and case.token("target", pair.target) is None
-    )
-
-
-def _unseen(case: Case, high: Pair, upstream: int, matched: dict[int, int]) -> int:
-    """Returns how many records may be consumed ones copied once more although the source has lost them.
-
-    They would lie before the last copy of the first unread record the source still has, unless each source offset
-    up to that one has its one target offset.
-    """
-    first = min((source for source in matched if source >= upstream), default=high.source)
-    place = max(matched.get(first, high.target), high.target)
-    if place - high.target == first - high.source:
-        return 0
-    return case.target.count(high.target + 1, place)
-
-
 def _settle(case: Case, upstream: int, enclosing: Enclosing, width: int) -> Generator[list[Need], None, Settled | None]:
     low, high = enclosing.low, enclosing.high
     inner = Need("target", low.target + 1, high.target)
     if inner.stop - inner.start > 8 * width and case.open([inner]):
         return None
     outer = Need("source", low.source + 1, high.source)
-    wanted = [inner, outer, Need("target", low.target, low.target + 1)]
+    wanted = [inner, Need("target", low.target, low.target + 1)]
+    between = case.open([outer]) and inner.stop > inner.start
+    comparable = not between or outer.stop - outer.start <= 16 * (inner.stop - inner.start + AHEAD)
+    if between and comparable:
+        wanted.append(outer)
     if not case.affords(wanted):
         return None
     yield from case.read(wanted)
     if case.fault is not None:
         return None
-    source = case.strip("source", outer.start, outer.stop) if case.source_readable else EMPTY
+    source = case.strip("source", outer.start, outer.stop) if case.source_readable and comparable else EMPTY
     target = case.strip("target", inner.start, inner.stop)
     below = low if low.source >= 0 else None
     lost = case.source_readable and (case.bounds.source_start or 0) > low.source + 1

@@ -1,0 +1,177 @@
+"""Between which two copied records a committed offset lies, among the records read on both sides."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, bisect_right
+from typing import Final, NamedTuple
+
+from failover.translate.align import Pair, Strip, matches, runs, straddle
+from failover.translate.comparison import Case, Need
+
+UNANCHORED_RUN: Final = 8
+"""Fewest records in a row that must pair where no sync lies below the committed offset."""
+
+
+class Region(NamedTuple):
+    """Is the stretch in which a committed offset must lie, as far as the syncs bound it.
+
+    ``low``, ``high``: pairs at its ends; ``high`` is None where another history begins or the end
+    is unknown. ``stop``: target offset at its end. ``sync``: index of the nearest sync strictly below, -1 for none.
+    """
+
+    low: Pair
+    high: Pair | None
+    stop: int
+    sync: int
+
+
+class Enclosing(NamedTuple):
+    """Is the pair consumed last and the pair unread first of the last run that has both.
+
+    ``ceiling``: the first target offset from which on each unread record that was found is found once
+    more or for the last time; above the pairs unless the target lost records in between.
+    ``unclear``: records of later runs that were consumed, or perhaps.
+    """
+
+    low: Pair
+    high: Pair
+    ceiling: int
+    unclear: int
+
+
+def enclose(case: Case, upstream: int, region: Region, targets: list[Need], source: Need) -> Enclosing | None:
+    """Returns the last neighbouring pairs of one run, consumed and unread, between which the offset falls."""
+    certain = [region.low]
+    if region.high is not None and region.high.target > region.low.target:
+        certain.append(region.high)
+    if case.syncs is not None:
+        downs = case.syncs.downs
+        for need in targets:
+            certain += [case.pair(i) for i in range(bisect_left(downs, need.start), bisect_left(downs, need.stop))]
+    told = {pair for pair in certain if pair.source >= 0 and pair.source != case.bounds.source_end}
+    strip = _with_lost(case, case.strip("source", source.start, source.stop), certain)
+    pairs: dict[int, Pair] = {}
+    for need in targets:
+        pairs.update((pair.target, pair) for pair in matches(strip, case.strip("target", need.start, need.stop)))
+    matched = {pair.source: pair.target for _, pair in sorted(pairs.items())}
+    for pair in certain:
+        if pairs.setdefault(pair.target, pair) != pair or _displaced(case, pair, matched):
+            case.distrusted = True
+            return None
+    order = [pairs[at] for at in sorted(pairs)]
+    last = {pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair)}
+    ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
+    unclear = 0
+    following: Pair | None = None
+    if case.copies_again_below(upstream):
+        first = next((found for run in runs(order) if (found := straddle(run, upstream))), None)
+        return None if first is None else Enclosing(*first, ceiling, case.bounds.target_end)
+    for run in reversed(runs(order)):
+        if following is not None:
+            between = case.target.count(run[-1].target + 1, following.target)
+            unclear += min(between, _lost_below(strip, following.source, upstream))
+        following = run[0]
+        found = straddle(run, upstream)
+        if found is None and run[0].source == upstream:
+            found = Pair(run[0].target - 1, upstream - 1), run[0]
+        inside = found is not None and (case.wall is None or found[1].target <= case.wall)
+        trusted = region.sync >= 0 or len(run) >= UNANCHORED_RUN or not told.isdisjoint(run)
+        if found is not None and inside and trusted:
+            unclear += _unseen(case, found[1], upstream, matched)
+            if unclear:
+                beyond = case.target.count(found[1].target + 1, case.bounds.target_end)
+                unclear = beyond - sum(1 for p in order if p.source >= upstream and p.target > found[1].target)
+            return Enclosing(*found, ceiling, max(0, unclear))
+        unclear += sum(1 for pair in run if pair.source < upstream)
+    return None
+
+
+def _lost_below(strip: Strip, source: int, upstream: int) -> int:
+    """Returns how many consumed records just below a source record are gone: a run may have begun with those."""
+    at = bisect_left(strip.offsets, source)
+    below = strip.offsets[at - 1] if at else -1
+    return max(0, min(source, upstream) - below - 1)
+
+
+def told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
+    """Returns the source records of syncs in ``targets`` that a later run copied once more, if they are still there."""
+    syncs = case.syncs
+    if syncs is None or len(syncs.starts) == 1:
+        return []
+    found = []
+    for need in targets:
+        for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
+            pair = case.pair(index)
+            if pair.source >= upstream and _reached_again(case, pair) is not None:
+                found.append(Need("source", pair.source, pair.source + 1))
+    return found
+
+
+def _again_later(case: Case, pair: Pair) -> bool:
+    """Says whether a later run copied a record once more beyond what was read.
+
+    Only what the source still has, it has for certain; and where the place was read, seeing is believing.
+    """
+    place = _reached_again(case, pair)
+    token = None if place is None else case.token("source", pair.source)
+    if place is None or token is None:
+        return False
+    if not case.target.covers(place.start, place.stop):
+        return True
+    return token in case.strip("target", place.start, place.stop).tokens
+
+
+def _reached_again(case: Case, pair: Pair) -> Need | None:
+    """Returns where a later run copied a record once more, as its syncs tell: from at or below to at or beyond it.
+
+    A run copies everything from where it begins, so it copied the record, too, if the source still had it.
+    """
+    syncs, upstream = case.syncs, pair.source
+    if syncs is None or len(syncs.starts) == 1:
+        return None
+    for history in range(len(syncs.starts) - 1, -1, -1):
+        first, beyond = syncs.bounds_of(history)
+        if syncs.downs[first] <= pair.target:
+            return None
+        if syncs.ups[first] <= upstream <= syncs.ups[beyond - 1]:
+            index = bisect_right(syncs.ups, upstream, first, beyond) - 1
+            return Need("target", syncs.downs[index], syncs.downs[min(index + 1, beyond - 1)] + 1)
+    return None
+
+
+def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
+    """Adds the records of syncs that the source has lost, as the target holds them: their second copies count too."""
+    offsets, tokens = list(strip.offsets), list(strip.tokens)
+    known = set(offsets)
+    for pair in certain:
+        token = None if pair.source in known else case.token("target", pair.target)
+        if token is not None and not case.source.count(pair.source, pair.source + 1):
+            known.add(pair.source)
+            offsets.append(pair.source)
+            tokens.append(token)
+    if len(offsets) == len(strip.offsets):
+        return strip
+    order = sorted(range(len(offsets)), key=offsets.__getitem__)
+    return Strip([offsets[at] for at in order], [tokens[at] for at in order])
+
+
+def _displaced(case: Case, pair: Pair, matched: dict[int, int]) -> bool:
+    """Says whether a sync's target record is not there but an earlier copy is: no cleaner leaves that behind."""
+    return (
+        matched.get(pair.source, pair.target) < pair.target < case.bounds.target_end
+        and case.target.covers(pair.target, pair.target + 1)
+        and case.token("target", pair.target) is None
+    )
+
+
+def _unseen(case: Case, high: Pair, upstream: int, matched: dict[int, int]) -> int:
+    """Returns how many records may be consumed ones copied once more although the source has lost them.
+
+    They would lie before the last copy of the first unread record the source still has, unless each source offset
+    up to that one has its one target offset.
+    """
+    first = min((source for source in matched if source >= upstream), default=high.source)
+    place = max(matched.get(first, high.target), high.target)
+    if place - high.target == first - high.source:
+        return 0
+    return case.target.count(high.target + 1, place)
