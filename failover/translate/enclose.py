@@ -140,12 +140,17 @@ def _reached_again(case: Case, pair: Pair) -> Need | None:
 
 
 def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
-    """Adds the records of syncs that the source has lost, as the target holds them: their second copies count too."""
+    """Adds the records of syncs that the source has lost, as the target holds them: their second copies count too.
+
+    One that looks like a record the source still has is left out: the two pair, and that the sync says otherwise
+    shows that it is not true any more.
+    """
     offsets, tokens = list(strip.offsets), list(strip.tokens)
     known = set(offsets)
+    present = set(tokens)
     for pair in certain:
         token = None if pair.source in known else case.token("target", pair.target)
-        if token is not None and not case.source.count(pair.source, pair.source + 1):
+        if token is not None and token not in present and not case.source.count(pair.source, pair.source + 1):
             known.add(pair.source)
             offsets.append(pair.source)
             tokens.append(token)

@@ -36,7 +36,7 @@ def mirror_all(world: World, batch: int = 500) -> None:
 
 def test_lagging_groups_on_a_dense_partition() -> None:
     world = World(lag_max=100)
-    world.produce(20_000)
+    world.produce(10_000)
     mirror_all(world)
     nothing_is_read_again(world, groups(world))
 
@@ -45,7 +45,7 @@ def test_lagging_groups_on_a_dense_partition() -> None:
 @pytest.mark.parametrize("land_every", [1, 190])
 def test_transactions_with_aborts(read_committed: bool, land_every: int) -> None:
     world = World(lag_max=100, read_committed=read_committed, land_every=land_every)
-    for number in range(600):
+    for number in range(400):
         world.transaction(3 + number % 17, abort=number % 5 == 0)
     world.transaction(8, abort=False)
     mirror_all(world)
@@ -54,7 +54,7 @@ def test_transactions_with_aborts(read_committed: bool, land_every: int) -> None
 
 def test_a_compacted_source() -> None:
     world = World(lag_max=100, seed=3)
-    world.produce(12_000)
+    world.produce(8_000)
     world.compact_source(70)
     mirror_all(world)
     nothing_is_read_again(world, groups(world))
@@ -77,7 +77,7 @@ def test_a_source_compacted_while_it_is_mirrored() -> None:
 @pytest.mark.parametrize("transactions", [False, True])
 def test_runs_killed_while_copying(lost: bool, transactions: bool) -> None:
     world = World(lag_max=100, land_every=400 if lost else 1)
-    for _ in range(1_000):
+    for _ in range(700):
         if transactions:
             world.transaction(9, abort=False)
         else:
@@ -88,7 +88,7 @@ def test_runs_killed_while_copying(lost: bool, transactions: bool) -> None:
         world.copy(1_700 + 311 * run)
         world.kill()
     mirror_all(world)
-    nothing_is_read_again(world, groups(world, 60))
+    nothing_is_read_again(world, groups(world, 30))
 
 
 def test_a_killed_run_that_left_no_sync() -> None:
@@ -100,7 +100,7 @@ def test_a_killed_run_that_left_no_sync() -> None:
     world.copy(2_500)
     world.kill()
     mirror_all(world)
-    nothing_is_read_again(world, groups(world, 60))
+    nothing_is_read_again(world, groups(world, 30))
 
 
 def test_a_mirror_that_is_copying_again_when_the_source_dies() -> None:
@@ -119,8 +119,8 @@ def test_a_mirror_that_is_copying_again_when_the_source_dies() -> None:
 
 def test_a_source_that_retention_has_shortened() -> None:
     world = World(lag_max=100)
-    world.produce(60_000)
-    world.retain_source(50_000)
+    world.produce(20_000)
+    world.retain_source(14_000)
     mirror_all(world)
     nothing_is_read_again(world, groups(world))
 
@@ -162,7 +162,7 @@ def test_a_recreated_target() -> None:
 @pytest.mark.parametrize("kinds", [1, 3])
 def test_thousands_of_identical_records(kinds: int) -> None:
     world = World(lag_max=100, identical=kinds)
-    world.produce(6_000)
+    world.produce(3_000)
     mirror_all(world)
     for upstream, answer in located(world, groups(world)).items():
         assert (answer.offset, answer.precision) == (upstream, Precision.EXACT), answer

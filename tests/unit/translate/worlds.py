@@ -56,5 +56,5 @@ def worlds(draw: st.DrawFn, *, rare: bool = True, identical: bool = False, compa
     return world
 
 
-EXAMPLES = int(os.environ.get("FAILOVER_TEST_EXAMPLES", "150"))
+EXAMPLES = int(os.environ.get("FAILOVER_TEST_EXAMPLES", "60"))
 """Examples a property test tries; the larger tiers ask for thousands."""
