@@ -22,8 +22,10 @@ OPTIONS = LabOptions(
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     folder = tmp_path_factory.mktemp("bench")
     lab_folder = folder / "lab"
-    # ends the brokers even when this process is killed: it waits for the end of its standard input
-    reaper = subprocess.Popen([sys.executable, "-m", "failover.lab.reaper", str(lab_folder)], stdin=subprocess.PIPE)
+    # ends the brokers even when this process is killed: it waits for the end of its standard input, in a session of
+    # its own, since a time limit's signal (``timeout pytest``) goes to the whole process group
+    command = [sys.executable, "-m", "failover.lab.reaper", str(lab_folder)]
+    reaper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
     try:
         running = Pair(up(lab_folder, OPTIONS), folder)
         try:
