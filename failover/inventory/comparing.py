@@ -7,19 +7,24 @@ the moment of comparison and reach no result.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from typing import TypeAlias
 
 from failover.errors import ClusterError
 from failover.inventory.look import Report, in_background
-from failover.inventory.questions import Answers, Evidence, Question, Refine, bounds_of
+from failover.inventory.questions import Answers, Evidence, Question, Refine, bounds_of, named
 from failover.kafka.port import Cluster
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Window, WindowRequest
+from failover.translate.content import Locator, locate, run
 from failover.translate.content import Question as Comparison
-from failover.translate.content import locate, run
+from failover.translate.inverse_content import InverseQuestion
+from failover.translate.inverse_content import locate as locate_inverse
 
 MAX_RECORDS = 200_000
 """Records of a partition compared at most before the safe bound is given (``failover.exact.max.records``)."""
+
+_Pair: TypeAlias = tuple[TopicPartition, TopicPartition]
 
 
 def record_comparison(
@@ -29,12 +34,20 @@ def record_comparison(
     reader = _Reader(source, target, report)
 
     def refine(questions: Sequence[Question]) -> Answers:
-        asked: dict[tuple[TopicPartition, TopicPartition], set[int]] = {}
+        asked: dict[_Pair, set[int]] = {}
+        backwards: set[_Pair] = set()
         for question in questions:
+            pair = question.source, question.target
+            if evidence.is_back(question) and not evidence.is_both(question):
+                if question.source not in evidence.source_logs:
+                    continue  # the copies cannot be read
+                backwards.add(pair)
             if question.target in evidence.target_logs:
-                asked.setdefault((question.source, question.target), set()).add(question.upstream)
+                asked.setdefault(pair, set()).add(question.upstream)
         comparisons = {
-            pair: locate(
+            pair: _inverse(evidence, pair, upstreams, max_records)
+            if pair in backwards
+            else locate(
                 Comparison(
                     source=pair[0],
                     target=pair[1],
@@ -49,13 +62,34 @@ def record_comparison(
         }
         reader.begin(len(comparisons))
         found = run(comparisons, reader.read)
-        return {
+        answers = {
             question: found[question.source, question.target][question.upstream]
             for question in questions
             if (question.source, question.target) in found
         }
+        back = evidence.opposite
+        return {
+            question: named(answer, back) if back and (question.source, question.target) in backwards else answer
+            for question, answer in answers.items()
+        }
 
     return refine
+
+
+def _inverse(evidence: Evidence, pair: _Pair, copied: Collection[int], max_records: int) -> Locator:
+    back = evidence.opposite
+    assert back is not None
+    copies, originals = pair
+    question = InverseQuestion(
+        copies=copies,
+        originals=originals,
+        copied=tuple(copied),
+        syncs=back.syncs.get(originals),
+        bounds=bounds_of(evidence, copies, originals),
+        shared=back.shared,
+        max_records=max_records,
+    )
+    return locate_inverse(question)
 
 
 class _Reader:

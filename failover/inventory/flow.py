@@ -8,7 +8,7 @@ from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import ASSUMED_VERSION, CHECKPOINT, SOURCE
 from failover.mm2.filters import NameFilter, group_filter
 from failover.mm2.internal_topics import InternalTopics
-from failover.mm2.replication_policy import ReplicationPolicy, policy_from
+from failover.mm2.replication_policy import TOPIC_MAP_KEY, ReplicationPolicy, policy_from
 from failover.mm2.topic_selection import TopicSelection, selection_from
 from failover.mm2.versions import Mm2Version
 from failover.model.snapshot import FlowInfo
@@ -28,6 +28,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     internal: InternalTopics
     group_offsets_synced: bool = False
     rivals: tuple[Flow, ...] = ()
+    opposite: Flow | None = None
 
     @property
     def source(self) -> str:
@@ -57,6 +58,10 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
         """Gives the target's name of a source topic."""
         return self.policy.format_remote_topic(self.source, topic)
 
+    def original_topic(self, topic: str) -> str | None:
+        """Gives the target's name of a source topic that the opposite flow brought from there, None for any other."""
+        return None if self.opposite is None else self.opposite.source_topic(topic)
+
 
 def flow_of(config: Config, selected: SelectedFlow) -> Flow:
     """Works out the rules of the selected flow; raises ``ConfigError`` for settings MM2 itself would refuse."""
@@ -66,13 +71,23 @@ def flow_of(config: Config, selected: SelectedFlow) -> Flow:
         if other.target.alias == selected.target and other.source.alias != selected.source
     )
     flow = _flow(config, selected.flow, selected.source, selected.target, reversed_=selected.reversed)
-    return msgspec.structs.replace(flow, rivals=tuple(others))
+    back = selected.flow if selected.reversed else _flow_between(config, selected.target, selected.source)
+    # A flow that is not even configured may have been; then it most likely was like the one that is.
+    opposite = _flow(config, back or selected.flow, selected.target, selected.source, reversed_=back is None)
+    return msgspec.structs.replace(flow, rivals=tuple(others), opposite=opposite)
+
+
+def _flow_between(config: Config, source: str, target: str) -> FlowConfig | None:
+    """Finds a flow whether or not it is enabled: what it mirrored stays."""
+    return next((flow for flow in config.flows if (flow.source.alias, flow.target.alias) == (source, target)), None)
 
 
 def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False) -> Flow:
     own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
     settings = {key: setting.text for key, setting in flow.connectors[SOURCE].items()} | own
     version = _version(config)
+    if reversed_:
+        settings.pop(TOPIC_MAP_KEY, None)  # it names the topics of the other cluster
     policy = policy_from(settings, source, version)
     worker = {key: setting.text for key, setting in flow.worker.items()}
     # A reversed flow's own worker does not exist; its topics then have the names they would have by default.

@@ -46,6 +46,28 @@ def mirrored_topics(
     return dict(sorted(found.items()))
 
 
+def brought_back(
+    flow: Flow, *, source_topics: Collection[str], target_topics: Collection[str], synced: Collection[str]
+) -> dict[str, str]:
+    """Maps topics of the target to those of the source that the opposite flow brought from there (failback).
+
+    ``synced``: topics of the target that the opposite flow's offset syncs name. Where names tell, they are enough
+    (MM2: DefaultReplicationPolicy); where names are kept, only syncs prove it.
+    """
+    opposite = flow.opposite
+    if opposite is None:
+        return {}
+    names_tell = opposite.policy.topic_source("") is None
+    found: dict[str, str] = {}
+    for topic in sorted(source_topics):
+        original = opposite.source_topic(topic)
+        if original is None or not _may_be_mirrored(opposite, topic):
+            continue
+        if names_tell or (original in synced and original in target_topics):
+            found[original] = topic
+    return found
+
+
 def may_collide(flow: Flow, rival: Flow) -> bool:
     """Says whether two flows into one target can write the same topic; prefixes of two aliases never meet."""
     return flow.policy.name != "default" or rival.policy.name != "default"

@@ -1,7 +1,8 @@
 """From a group's source offset to a target offset: one question for each group and mirrored partition.
 
 ``answer`` asks the evidence in stages. Offset syncs come first; what they leave inexact goes to
-``refine``, where records are compared; MM2's checkpoint raises what is still below it.
+``refine``, where records are compared; MM2's checkpoint raises what is still below it. Partitions that
+came from the target are asked about the other way round (``failover.translate.inverse``).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from failover.model.groups import Commit
 from failover.model.names import TopicPartition
 from failover.model.snapshot import SeenCheckpoint
 from failover.model.translation import Precision, Proof, Translation
+from failover.translate.inverse import Inverse, beside
 from failover.translate.segments import Syncs
 from failover.translate.sync_rule import LogBounds, translate
 
@@ -38,12 +40,44 @@ Refine: TypeAlias = Callable[[Sequence[Question]], Mapping[Question, Translation
 """Gets the questions whose answer is not exact; gives better answers for some of them."""
 
 
+class Opposite(msgspec.Struct, frozen=True):
+    """Is what the flow from the target to the source left (failback).
+
+    ``name``: the flow's, as in ``a->b``. ``topics``: target topic → source topic that was brought from there.
+    ``syncs``: its offset syncs by TARGET partition. ``shared``: names are kept, so both clusters write to one topic.
+    """
+
+    name: str
+    topics: Mapping[str, str] = {}
+    syncs: Mapping[TopicPartition, Syncs] = {}
+    shared: bool = False
+
+
 class Evidence(msgspec.Struct, frozen=True):
-    """Is what answers are drawn from: syncs by source partition, and both logs, read after syncs and commits."""
+    """Is what answers are drawn from: syncs by source partition, and both logs, read after syncs and commits.
+
+    ``opposite``: None when nothing came from the target.
+    """
 
     syncs: Mapping[TopicPartition, Syncs]
     source_logs: Mapping[TopicPartition, LogRange]
     target_logs: Mapping[TopicPartition, LogRange]
+    opposite: Opposite | None = None
+
+    def is_back(self, question: Question) -> bool:
+        """Says whether the source partition of a question came from the target."""
+        back = self.opposite
+        return back is not None and back.topics.get(question.target.topic) == question.source.topic
+
+    def backwards(self) -> tuple[str, ...]:
+        """Names the target topics that are asked about backwards alone."""
+        both = {source.topic for source in self.syncs}
+        back = self.opposite
+        return () if back is None else tuple(topic for topic, copy in back.topics.items() if copy not in both)
+
+    def is_both(self, question: Question) -> bool:
+        """Says whether records of the partition went both ways, one after the other: names are kept."""
+        return self.is_back(question) and question.source in self.syncs
 
 
 def questions_of(
@@ -85,7 +119,10 @@ def answer(questions: Sequence[Question], evidence: Evidence, refine: Refine | N
     if refine is not None:
         rest = [each for each in questions if each not in answers or answers[each].precision is not Precision.EXACT]
         answers.update(refine(rest))
+    answers.update(_joined(questions, evidence, answers))
     for each in questions:
+        if evidence.is_back(each) and each in answers and answers[each].offset is not None:
+            continue  # a checkpoint under a topic's own name is an old one, never translated (MM2 before 3.3)
         better = _by_checkpoint(each, answers.get(each), evidence.target_logs.get(each.target))
         if better is not None:
             answers[each] = better
@@ -105,18 +142,46 @@ def bounds_of(evidence: Evidence, source: TopicPartition, target: TopicPartition
 
 def _by_syncs(questions: Sequence[Question], evidence: Evidence) -> Answers:
     answers: Answers = {}
+    inverses: dict[TopicPartition, Inverse] = {}
     # groups at one offset, at the log end above all, ask the same
     known: dict[tuple[TopicPartition, TopicPartition, int], Translation] = {}
     for each in questions:
         log = evidence.target_logs.get(each.target)
-        if log is None or (not evidence.syncs and each.source not in evidence.source_logs):
+        back = evidence.opposite if evidence.is_back(each) else None
+        if log is None or (back is None and not evidence.syncs and each.source not in evidence.source_logs):
             continue
         key = each.source, each.target, each.upstream
         if key not in known:
             bounds = bounds_of(evidence, each.source, each.target)
-            known[key] = translate(each.upstream, evidence.syncs.get(each.source), bounds)
+            if back is not None and each.target not in inverses:
+                inverses[each.target] = Inverse(back.syncs.get(each.target), bounds)
+            if back is not None and not evidence.is_both(each):
+                known[key] = named(inverses[each.target].place(each.upstream), back)
+            else:
+                known[key] = translate(each.upstream, evidence.syncs.get(each.source), bounds)
         answers[each] = known[key]
     return answers
+
+
+def _joined(questions: Sequence[Question], evidence: Evidence, answers: Answers) -> Answers:
+    """Keeps answers by this flow's own syncs from passing what neither flow brought to the source."""
+    joined: Answers = {}
+    back = evidence.opposite
+    for each in questions:
+        if back is None or each not in answers or not evidence.is_both(each):
+            continue
+        theirs, end = back.syncs.get(each.target), evidence.target_logs[each.target].end
+        first = max(theirs.ups) + 1 if theirs is not None and len(theirs) else end
+        stop = min((down for down in evidence.syncs[each.source].downs if down >= first), default=end)
+        inverse = Inverse(theirs, bounds_of(evidence, each.source, each.target)).place(each.upstream)
+        joined[each] = beside(answers[each], named(inverse, back), (first, stop), end)
+    return joined
+
+
+def named(found: Translation, back: Opposite) -> Translation:
+    """Says in the evidence that the partition came from the target."""
+    origin = f"came from {back.name.partition('->')[0]}: by the inverse of {back.name}'s offset syncs"
+    return msgspec.structs.replace(found, evidence=(origin, *found.evidence))
 
 
 def _by_checkpoint(question: Question, found: Translation | None, log: LogRange | None) -> Translation | None:

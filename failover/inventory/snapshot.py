@@ -12,8 +12,9 @@ from typing import TypeVar
 import msgspec
 
 from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.inventory.failback import END_OF_COPIES, count_records, ends_of, unmirrored
 from failover.inventory.flow import Flow
-from failover.inventory.internal_topics import read_checkpoints, topics_of_connect_offsets
+from failover.inventory.internal_topics import read_checkpoints, read_offset_syncs, topics_of_connect_offsets
 from failover.inventory.look import (
     EndsOrder,
     FirstLook,
@@ -25,13 +26,13 @@ from failover.inventory.look import (
     second_look,
     silent_view,
 )
-from failover.inventory.mirrored import foreign_owners, may_collide, mirrored_topics
-from failover.inventory.questions import Evidence, Question, Refine, answer, questions_of
+from failover.inventory.mirrored import brought_back, foreign_owners, may_collide, mirrored_topics
+from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
 from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
 from failover.kafka.port import Cluster
-from failover.model.cluster import ClusterState
+from failover.model.cluster import ClusterState, LogRange
 from failover.model.names import TopicPartition
-from failover.model.snapshot import ClusterView, NotPlanned, Snapshot
+from failover.model.snapshot import ClusterView, InternalTopicReading, NotPlanned, Snapshot, Unmirrored
 from failover.model.translation import Translation
 from failover.translate.segments import Syncs
 
@@ -129,6 +130,11 @@ class _Look:
             checkpointed={tp.topic for seen in target_first.checkpoints.values() for tp in seen},
             synced={tp.topic for tp in syncs} | own_positions.result(),
         )
+        sides = {flow.target: (target, target_first)}
+        if source is not None and first is not None:
+            sides[flow.source] = (source, first)
+        back, reading = self._opposite(sides, at_source, mirrored)
+        mirrored = dict(sorted({**(back.topics if back is not None else {}), **mirrored}.items()))
         offsets = at_target.result()
         groups, idle = _with_mirrored_topics(candidates, mirrored, offsets, at_source, target_first.checkpoints)
 
@@ -149,6 +155,13 @@ class _Look:
         self._require_found(groups, candidates, known, target_view, source_view)
 
         checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
+        evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
+        translations, ends = self._translate(
+            [*questions_of(groups, mirrored, source_view.commits, checkpoints), *ends_of(evidence)],
+            evidence,
+            None if self.source_lost is not None else source,
+            target,
+        )
         return Snapshot(
             taken=self.taken,
             flow=flow.info,
@@ -157,16 +170,11 @@ class _Look:
             mirrored=mirrored,
             groups=groups,
             checkpoints=checkpoints,
-            translations=self._translate(
-                questions_of(groups, mirrored, source_view.commits, checkpoints),
-                Evidence(syncs, source_view.logs, target_view.logs),
-                None if self.source_lost is not None else source,
-                target,
-            ),
+            translations=translations,
             mm2_answers={g: {tp: seen.downstream for tp, seen in found.items()} for g, found in checkpoints.items()},
             not_planned=tuple(sorted((*candidates.left_out, *idle), key=lambda left: left.group)),
             foreign_owners=foreign_owners(mirrored, rivals.result()),
-            readings=(*target_first.readings, *(first.readings if first is not None else ())),
+            readings=self._readings(target_first, first, reading),
             last_heartbeat=target_first.heartbeat,
             group_offsets_synced=flow.group_offsets_synced,
             commit_samples=self.earlier.commit_samples,
@@ -174,6 +182,8 @@ class _Look:
             newest_syncs=_newest(syncs, mirrored),
             last_source_ends=self.earlier.last_source_ends,
             last_source_seen=self.earlier.last_source_seen,
+            originals=tuple(topic for topic in evidence.backwards() if topic in mirrored),
+            unmirrored=ends,
         )
 
     # -- the steps -----------------------------------------------------------------------------------
@@ -221,6 +231,8 @@ class _Look:
     def _require_evidence(self, target: FirstLook, source: FirstLook | None) -> None:
         """Refuses to plan blindly: "no checkpoints" and "checkpoints that may not be read" differ."""
         readings = {reading.topic: reading for reading in target.readings}
+        if self.flow.info.reversed:
+            return  # this flow never ran; the opposite one's syncs are asked
         checkpoints = readings[self.flow.internal.checkpoints]
         syncs = bool(target.syncs) or (source is not None and bool(source.syncs))
         fault = checkpoints.fault
@@ -273,15 +285,63 @@ class _Look:
         info = first.topics.get(self.flow.internal.connect_offsets)
         return topics_of_connect_offsets(target, info, self.flow.source)
 
+    def _opposite(
+        self,
+        sides: Mapping[str, tuple[Cluster, FirstLook]],
+        committed: Offsets | None,
+        mirrored: Mapping[str, str],
+    ) -> tuple[Opposite | None, InternalTopicReading | None]:
+        """Finds what the opposite flow brought to the source, and reads its offset syncs where that matters."""
+        flow, theirs = self.flow, self.flow.opposite
+        if theirs is None or theirs.internal.offset_syncs == flow.internal.offset_syncs:
+            return None, None
+        shared = theirs.policy.topic_source("") is not None
+        here = sides[flow.target][1].topics.keys()
+        there = sides[flow.source][1].topics.keys() if flow.source in sides else set(mirrored.values())
+        topics = brought_back(flow, source_topics=there, target_topics=here, synced=here)
+        if committed is not None and not flow.info.reversed:
+            used = {tp.topic for commits in committed.commits.values() for tp in commits}
+            topics = {topic: copy for topic, copy in topics.items() if copy in used}
+        if not topics:
+            return None, None
+        syncs: Mapping[TopicPartition, Syncs] = {}
+        reading = None
+        name, holder = theirs.internal.offset_syncs, theirs.internal.offset_syncs_on
+        if holder in sides:
+            cluster, first = sides[holder]
+            syncs, reading = read_offset_syncs(
+                cluster,
+                name,
+                exists=name in first.topics,
+                advance=lambda n: self._report(f"reading offset syncs of {theirs.source}->{theirs.target}", n),
+            )
+        if shared:
+            synced = {tp.topic for tp in syncs}
+            topics = brought_back(flow, source_topics=topics.values(), target_topics=here, synced=synced)
+        return Opposite(f"{theirs.source}->{theirs.target}", topics, syncs, shared), reading
+
+    def _readings(
+        self, target: FirstLook, source: FirstLook | None, opposite: InternalTopicReading | None
+    ) -> tuple[InternalTopicReading, ...]:
+        own = (*target.readings, *(source.readings if source is not None else ()))
+        if self.flow.info.reversed:
+            own = tuple(reading for reading in own if reading.exists)  # nobody expects topics of a flow that never ran
+        return own if opposite is None else (*own, opposite)
+
     def _translate(
         self, questions: Sequence[Question], evidence: Evidence, source: Cluster | None, target: Cluster
-    ) -> dict[str, dict[TopicPartition, Translation]]:
+    ) -> tuple[dict[str, dict[TopicPartition, Translation]], dict[TopicPartition, Unmirrored]]:
         self._report("translating offsets", len(questions))
         translations: dict[str, dict[TopicPartition, Translation]] = {}
         refine = None if self.comparison is None else self.comparison(source, target, evidence, self._report)
         for question, found in answer(questions, evidence, refine).items():
             translations.setdefault(question.group, {})[question.target] = found
-        return translations
+        ends = unmirrored(evidence, translations.pop(END_OF_COPIES, {}))
+        if self.comparison is not None:
+            tails = {tp: LogRange(end.first, end.first + end.records) for tp, end in ends.items() if end.exact}
+            for tp, records in count_records(target, tails).items():
+                ends[tp] = msgspec.structs.replace(ends[tp], records=records)
+        return translations, ends
 
     def _report(self, what: str, done: int = 0, total: int | None = None) -> None:
         if self.progress is not None:

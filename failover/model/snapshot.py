@@ -88,6 +88,21 @@ class InternalTopicReading(msgspec.Struct, frozen=True):
     fault: Fault | None = None
 
 
+class Unmirrored(msgspec.Struct, frozen=True):
+    """Is what one partition holds on one cluster only, after its records went from the target to the source (failback).
+
+    ``first``: the target's offset after the last record that was mirrored; ``records``: how many the target
+    holds from there on, exactly (``exact``) or at most, counted in offsets. ``own``: how many records the source
+    wrote itself behind the last copy, at most, from ``own_first`` on; 0 where only the mirror writes to its topic.
+    """
+
+    first: int
+    records: int
+    exact: bool
+    own: int = 0
+    own_first: int = 0
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """Is one look at both clusters, taken at ``taken``.
 
@@ -101,6 +116,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     ``sampled`` when that was. ``newest_syncs``: target partition → (upstream, downstream) of the
     newest offset sync, {} when the syncs could not be read. ``last_source_ends``: source partition
     → log end as last known, at ``last_source_seen``, for when the source does not answer now.
+    ``originals``: target topics whose topic on the source is a copy of them (failback). ``unmirrored``: by target
+    partition of these, where it is known.
     """
 
     taken: datetime
@@ -122,3 +139,5 @@ class Snapshot(msgspec.Struct, frozen=True):
     newest_syncs: dict[TopicPartition, tuple[int, int]] = {}
     last_source_ends: dict[TopicPartition, int] = {}
     last_source_seen: datetime | None = None
+    originals: tuple[str, ...] = ()
+    unmirrored: dict[TopicPartition, Unmirrored] = {}

@@ -26,7 +26,7 @@ from failover.model.snapshot import Snapshot
 from failover.planning.decide import decide
 from failover.planning.fingerprint import fingerprint
 from failover.planning.group_rules import UNTIL_FREE, GroupLook, group_refusal
-from failover.planning.losses import losses, unplaced_finding
+from failover.planning.losses import failback_findings, losses, unplaced_finding
 from failover.planning.summary import summarize
 from failover.planning.verdict import plain, reasons, verdict
 from failover.planning.view import PartitionView
@@ -77,7 +77,7 @@ def make_plan(
         not_planned=snapshot.not_planned,
         unreplicated=lost,
         summary=summarize(groups, snapshot.not_planned, lost, settle_seconds),
-        findings=(*find(snapshot, groups, written), *unplaced_finding(unplaced)),
+        findings=(*find(snapshot, groups, written), *unplaced_finding(unplaced), *failback_findings(snapshot)),
         topic_ids=_topic_ids(snapshot, groups),
     )
     return msgspec.structs.replace(plan, fingerprint=fingerprint(plan))
@@ -294,10 +294,17 @@ class _Builder:
         """Names what consumers must read on the target: the mirrored topics AND those of new producers.
 
         MM2 (DefaultReplicationPolicy) renames topics; after the failover producers write to the
-        plain name. Where names stay (IdentityReplicationPolicy) both are one.
+        plain name. Where names stay (IdentityReplicationPolicy) both are one. A topic that came from
+        the target keeps its own name there; beside it stands what the source's producers wrote meanwhile, mirrored.
         """
-        mirrored = self.snapshot.mirrored
-        return tuple(dict.fromkeys(name for topic in topics for name in (topic, mirrored.get(topic, topic))))
+        mirrored, originals = self.snapshot.mirrored, self.snapshot.originals
+        found: dict[str, None] = {}
+        for topic in topics:
+            found[topic] = None
+            other = self.target_names.get(topic) if topic in originals else mirrored.get(topic)
+            if other is not None and (topic not in originals or other in self.snapshot.target.topics):
+                found[other] = None
+        return tuple(found)
 
     def _local_topics(self, topics: Iterable[str], commits: Mapping[TopicPartition, Commit]) -> tuple[LocalTopic, ...]:
         snapshot = self.snapshot
@@ -305,7 +312,7 @@ class _Builder:
         found = []
         for topic in topics:
             plain = snapshot.mirrored.get(topic, topic)
-            if plain == topic:
+            if plain == topic or topic in snapshot.originals:
                 continue
             here, there = snapshot.target.topics.get(plain), snapshot.source.topics.get(plain)
             model = there or snapshot.target.topics.get(topic)

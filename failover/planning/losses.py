@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal
 
 from failover.model.cluster import LogRange
@@ -51,6 +51,12 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
             tp, origin = TopicPartition(topic, number), TopicPartition(source_topic, number)
             end = ends.get(origin)
             if end is None:
+                continue
+            if topic in snapshot.originals and (topic != source_topic or tp in snapshot.unmirrored):
+                known = True
+                own = snapshot.unmirrored[tp].own if tp in snapshot.unmirrored else 0
+                if own:
+                    found.append(Unreplicated(source_topic, topic, number, own, None, as_of, "at-most"))
                 continue
             missing = _missing(end, source.logs.get(origin), target.logs.get(tp), exact.get(tp), loose.get(tp))
             if missing is None:
@@ -121,3 +127,48 @@ def unplaced_finding(unplaced: tuple[TopicPartition, ...]) -> tuple[Finding, ...
             remedy="let failover read the offset syncs (READ on mm2-offset-syncs.*.internal)",
         ),
     )
+
+
+def failback_findings(snapshot: Snapshot) -> Iterator[Finding]:
+    """Says what each cluster holds alone of topics that went from the target to the source."""
+    source, target = snapshot.flow.source, snapshot.flow.target
+    tails = {tp: end for tp, end in sorted(snapshot.unmirrored.items()) if end.records}
+    if tails:
+        bound = "" if all(end.exact for end in tails.values()) else "at most "
+        total = sum(end.records for end in tails.values())
+        where = [
+            f"{tp} from offset {end.first}: {'' if end.exact else 'at most '}{end.records:,}"
+            for tp, end in tails.items()
+        ]
+        yield Finding(
+            code="unmirrored-tail",
+            severity=Severity.WARNING,
+            subject=_some(str(tp) for tp in tails),
+            message=f"{bound}{total:,} {_records(total)} on {target} were never mirrored to {source}: {_all(where)}",
+            remedy=f"nobody read them on {source}: consumers that start on {target} get them now",
+        )
+    written = {tp: end for tp, end in sorted(snapshot.unmirrored.items()) if end.own}
+    if written:
+        total = sum(end.own for end in written.values())
+        where = [f"{tp} from offset {end.own_first}: {end.own:,}" for tp, end in written.items()]
+        yield Finding(
+            code="no-original",
+            severity=Severity.WARNING,
+            subject=_some(str(tp) for tp in written),
+            message=f"at most {total:,} {_records(total)} were written on {source} itself and have no original on "
+            f"{target}: {_all(where)}",
+            remedy=f"bring them to {target} by a mirror, or let their consumers finish on {source} first",
+        )
+
+
+def _records(number: int) -> str:
+    return "record" if number == 1 else "records"
+
+
+def _some(names: Iterable[str]) -> str:
+    return _all(list(names), 3)
+
+
+def _all(items: list[str], limit: int = 20) -> str:
+    more = len(items) - limit
+    return ", ".join(items[:limit]) + (f" and {more} more" if more > 0 else "")

@@ -74,6 +74,21 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
         "--missing earliest, or set auto.offset.reset with care.",
         "2 partitions of search have no checkpoint",
     ),
+    "unmirrored-tail": (
+        "finding",
+        "the target holds records that never reached the source",
+        "Failback: they were written there before the failover and the mirror did not get to them. Nobody read them on "
+        "the source, so every group starts before them; consumers get them late, behind nothing of what came since.",
+        "Nothing, or export them before the topic is made anew. Applications must bear records this old.",
+        "30 records on a were never mirrored to b: orders-0 from offset 1000: 30",
+    ),
+    "no-original": (
+        "finding",
+        "the source wrote records of its own behind the copies",
+        "Failback where names are kept: they exist on the source alone until a mirror brings them to the target.",
+        "Bring them to the target, or let their consumers finish on the source first.",
+        "at most 60 records were written on b itself and have no original on a: orders-0 from offset 1000: 60",
+    ),
     "position-unknown": (
         "finding",
         "nobody can tell how far the mirror is",
