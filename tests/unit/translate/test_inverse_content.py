@@ -121,9 +121,12 @@ def test_identical_records_between_two_syncs_are_counted_and_those_at_the_end_ar
     assert answers[220].precision is Precision.BOUNDED
 
 
-@pytest.mark.parametrize("option", ["log_append_time", "base64_headers"])
-def test_other_timestamps_and_headers_on_the_copies(option: str) -> None:
-    world = World(lag_max=60, **{option: True})
+@pytest.mark.parametrize(
+    "world",
+    [World(lag_max=60, log_append_time=True), World(lag_max=60, base64_headers=True)],
+    ids=["log-append-time", "base64-headers"],
+)
+def test_other_timestamps_and_headers_on_the_copies(world: World) -> None:
     world.produce(300)
     world.copy(250)
     exact(world, 1, 30, 130, 250)
