@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping, Sequence
 from datetime import datetime
 
-from failover.execution.recheck import Writes, decide
+from failover.execution.recheck import Writes, decide, left
 from failover.kafka.port import Cluster
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.execution import Rehearsal, RehearsedGroup
-from failover.model.names import TopicPartition
+from failover.model.groups import Commit, GroupInfo
+from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup, Verdict
-from failover.planning.drift import TargetNow
+from failover.planning.drift import TargetNow, refusal
 from failover.state.journal import Intent, Left
 
 
@@ -44,7 +45,8 @@ def rehearse(
         names = [group.group for group in groups]
         infos, committed = cluster.describe_groups(names), cluster.committed(names)
         decided = [
-            decide(plan, g, infos[g.group], committed[g.group], place, at=at, earlier=writes.get(g.group))
+            _refused(plan, g, infos[g.group], committed[g.group], at)
+            or decide(plan, g, infos[g.group], committed[g.group], place, at=at, earlier=writes.get(g.group))
             for g in groups
         ]
     return Rehearsal(
@@ -54,6 +56,16 @@ def rehearse(
         groups=tuple(rehearsed(event) for event in decided),
         exit_code=_exit_code(groups, decided),
     )
+
+
+def _refused(
+    plan: Plan, group: PlannedGroup, info: GroupInfo, commits: Mapping[TopicPartition, Commit] | Fault, at: datetime
+) -> Left | None:
+    """Tells why the plan itself commits nothing for a group, by what is true now where that still holds."""
+    if group.verdict is not Verdict.REFUSED or any(p.action is Action.COMMIT for p in group.partitions):
+        return None
+    code, text = refusal(info, commits, plan.target.alias) or (group.reasons[0], f"the plan refused {group.group}")
+    return left(info, at, code, text)
 
 
 def rehearsed(event: Intent | Left) -> RehearsedGroup:
@@ -77,9 +89,9 @@ def rehearsed(event: Intent | Left) -> RehearsedGroup:
 
 def _exit_code(groups: Sequence[PlannedGroup], decided: Sequence[Intent | Left]) -> int:
     """Gives the exit status ``execute`` would end with, as far as can be known without writing."""
-    left = [event for event in decided if isinstance(event, Left)]
-    if left and len(left) == len(decided):
-        return 5 if all(event.stale for event in left) else 3
+    alone = [event for event in decided if isinstance(event, Left)]
+    if alone and len(alone) == len(decided):
+        return 5 if all(event.stale for event in alone) else 3
     odd = any(group.verdict in (Verdict.PARTIAL, Verdict.REFUSED) for group in groups)
     odd = odd or any(event.refused for event in decided if isinstance(event, Intent))
-    return 4 if left or odd else 0
+    return 4 if alone or odd else 0

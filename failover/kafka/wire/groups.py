@@ -140,22 +140,20 @@ def _classic_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo |
         out.int8(1)  # with this client's rights
         out.tags()
 
-    def read(reader: Reader, version: int) -> dict[str, GroupInfo | Fault]:
+    def read(reader: Reader, _: int) -> dict[str, GroupInfo | Fault]:
         reader.int32()
         described: dict[str, GroupInfo | Fault] = {}
         for _ in range(reader.array()):
             error = reader.int16()
-            text = reader.nullable_string() if version >= 6 else None
             name, state, protocol = reader.string(), reader.string(), reader.string()
             reader.string()  # protocol data: the assignor
             members = tuple([_read_classic_member(reader) for _ in range(reader.array())])
             rights = operation_names(reader.int32())
             reader.tags()
-            # Version 6 says GROUP_ID_NOT_FOUND of an absent group, older ones describe it as Dead.
-            if error == _GROUP_ID_NOT_FOUND or (error == 0 and state == "Dead"):
-                described[name] = _absent(name)
+            if error == 0 and state == "Dead":
+                described[name] = _absent(name, rights)
             else:
-                described[name] = maybe_fault(error, text) or GroupInfo(
+                described[name] = maybe_fault(error) or GroupInfo(
                     name=name,
                     exists=True,
                     type=GroupType.CLASSIC,
@@ -166,7 +164,8 @@ def _classic_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo |
                 )
         return described
 
-    return written(key, 5, 6, flexible_from=5, write=write, read=read)
+    # Version 6 says GROUP_ID_NOT_FOUND of an absent group and no longer what this client may do with it.
+    return written(key, 5, 5, flexible_from=5, write=write, read=read)
 
 
 def _read_classic_member(reader: Reader) -> Member:
@@ -236,8 +235,8 @@ def _read_member(reader: Reader, version: int, *, share: bool) -> Member:
     return Member(client_id, host, member_id, instance)
 
 
-def _absent(name: str) -> GroupInfo:
-    return GroupInfo(name, exists=False, type=GroupType.UNKNOWN, state="Dead")
+def _absent(name: str, rights: frozenset[str] | None = None) -> GroupInfo:
+    return GroupInfo(name, exists=False, type=GroupType.UNKNOWN, state="Dead", operations=rights)
 
 
 def _settled(answers: Mapping[str, GroupInfo | Fault]) -> dict[str, GroupInfo]:
