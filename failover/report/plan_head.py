@@ -49,7 +49,7 @@ def source_answers(plan: Plan) -> bool:
 def _cluster_words(state: str, detail: str) -> str:
     words = {"not-asked": "NOT ASKED (--source-down)", "denied": "DENIED, it refuses the credentials"}
     text = words.get(state, inert_line(state.upper()))
-    return f"{text}: {inert_line(detail)}" if detail and state != "down" else text
+    return f"{text}: {inert_line(detail)}" if detail and state not in ("down", "not-asked") else text
 
 
 def _source(plan: Plan) -> str:
