@@ -82,6 +82,8 @@ def hard(pair: Pair) -> Iterator[Hard]:
                     offsets[TopicPartition(topic, partition)] = max(start, start + int((end - start) * share) - 37)
             scene.committed[f"k-{number}"] = offsets
             pair.commit("a", f"k-{number}", offsets)
+        for number in (10, 20):  # so that MM2's own answers can be held against the plan's
+            pair.wait_checkpoint(f"k-{number}", "k.lag", flow="ks")
         yield scene
     for group in scene.committed:
         pair.a.delete_group(group)
@@ -104,7 +106,7 @@ def test_nothing_is_skipped_and_nothing_read_again_with_mirror_maker_killed_twic
     assert {place: got for place, got in judged.items() if got != (0, 0)} == {}
     assert {p["precision"] for p in found} == {"exact"}
     assert plan["summary"]["reread_max"] == 0
-    assert sum(p["mm2"]["reread"] or 0 for p in found if p["mm2"]) > 10_000, "MM2's own checkpoints would re-read"
+    assert sum(p["mm2"]["reread"] or 0 for p in found if p["mm2"]) > 1_000, "MM2's own checkpoints would re-read"
 
 
 @pytest.mark.timeout(120)
