@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+import msgspec
+
 from failover.errors import ClusterError
 from failover.inventory.questions import Evidence, Question
 from failover.kafka.port import Cluster
@@ -57,6 +59,19 @@ def unmirrored(evidence: Evidence, last: Mapping[TopicPartition, Translation]) -
             own = end - own_first
             found[tp] = Unmirrored(first, max(0, stop - first), exact, own, own_first if own else 0)
     return found
+
+
+def counted(ends: dict[TopicPartition, Unmirrored], evidence: Evidence, target: Cluster) -> None:
+    """Counts records where offsets were counted so far, as far as stretches are short enough to be read."""
+    tails = {tp: LogRange(end.first, end.first + end.records) for tp, end in ends.items() if end.exact}
+    for tp, records in count_records(target, tails).items():
+        ends[tp] = msgspec.structs.replace(ends[tp], records=records)
+    syncs = evidence.opposite.syncs if evidence.opposite is not None else {}
+    # originals beyond the newest sync that were mirrored: as many of the records behind it are copies
+    copied = {tp: LogRange(syncs[tp].ups[-1] + 1, end.first) for tp, end in ends.items() if end.own and end.exact}
+    for tp, records in count_records(target, copied).items():
+        own = max(0, ends[tp].own - records)
+        ends[tp] = msgspec.structs.replace(ends[tp], own=own, own_first=ends[tp].own_first + records if own else 0)
 
 
 def count_records(target: Cluster, ranges: Mapping[TopicPartition, LogRange]) -> dict[TopicPartition, int]:

@@ -12,7 +12,7 @@ from typing import TypeVar
 import msgspec
 
 from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
-from failover.inventory.failback import END_OF_COPIES, count_records, ends_of, unmirrored
+from failover.inventory.failback import END_OF_COPIES, counted, ends_of, unmirrored
 from failover.inventory.flow import Flow
 from failover.inventory.internal_topics import read_checkpoints, read_offset_syncs, topics_of_connect_offsets
 from failover.inventory.look import (
@@ -30,7 +30,7 @@ from failover.inventory.mirrored import brought_back, foreign_owners, may_collid
 from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
 from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
 from failover.kafka.port import Cluster
-from failover.model.cluster import ClusterState, LogRange
+from failover.model.cluster import ClusterState
 from failover.model.names import TopicPartition
 from failover.model.snapshot import ClusterView, InternalTopicReading, NotPlanned, Snapshot, Unmirrored
 from failover.model.translation import Translation
@@ -338,9 +338,7 @@ class _Look:
             translations.setdefault(question.group, {})[question.target] = found
         ends = unmirrored(evidence, translations.pop(END_OF_COPIES, {}))
         if self.comparison is not None:
-            tails = {tp: LogRange(end.first, end.first + end.records) for tp, end in ends.items() if end.exact}
-            for tp, records in count_records(target, tails).items():
-                ends[tp] = msgspec.structs.replace(ends[tp], records=records)
+            counted(ends, evidence, target)
         return translations, ends
 
     def _report(self, what: str, done: int = 0, total: int | None = None) -> None:

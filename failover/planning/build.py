@@ -286,6 +286,7 @@ class _Builder:
                         written=written.get(tp),
                         active=info is not None and bool(info.members),
                         synced=snapshot.group_offsets_synced,
+                        original=topic in snapshot.originals,
                     )
                 )
         return views

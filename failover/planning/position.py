@@ -28,7 +28,8 @@ def ahead_because(view: PartitionView) -> str:
     ``this-tool``: the value this tool wrote last. ``consumed-here``: members are there now, or it
     moved on from what this tool wrote. ``mm2-group-sync``: it equals MM2's own answer or
     checkpoint, or a checkpoint from before the group was rewound on the source. With the sync
-    configured, moving on from our value may be MM2's work as well, hence ``unknown`` then.
+    configured, moving on from our value may be MM2's work as well, hence ``unknown`` then. On an original
+    (failback) the group consumed itself, before it went to the copies: ``consumed-here``, too.
     """
     commit, checkpoint = view.target_commit, view.checkpoint
     if commit is None:
@@ -41,6 +42,8 @@ def ahead_because(view: PartitionView) -> str:
         return "mm2-group-sync"
     if view.written is not None and commit.offset > view.written and not view.synced:
         return "consumed-here"
+    if view.original and checkpoint is None:
+        return "consumed-here"  # MM2 syncs commits to its copies, by checkpoints
     if view.synced and checkpoint is not None and checkpoint.earlier_upstream is not None:
         return "mm2-group-sync"
     return "unknown"

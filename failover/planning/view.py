@@ -19,7 +19,8 @@ class PartitionView(NamedTuple):
     an absent one means "never committed". ``topic_info``, ``target_range``: None when the target
     has no such topic or did not tell the range. ``foreign``: aliases of other sources mirrored
     into this topic. ``recreated``: the target topic is younger than the evidence. ``written``:
-    what this tool committed here last. ``active``: the group has members on the target.
+    what this tool committed here last. ``active``: the group has members on the target. ``original``: the
+    source's topic is a copy of this one (failback).
     """
 
     topic: str
@@ -40,6 +41,7 @@ class PartitionView(NamedTuple):
     written: int | None
     active: bool
     synced: bool
+    original: bool = False
 
 
 def best_translation(view: PartitionView) -> tuple[Translation | None, str]:

@@ -147,8 +147,9 @@ _GROUP_PHRASES = {
 
 
 def name(partition: PlannedPartition) -> str:
-    """Names a partition as its owners know it: by the source's topic."""
-    return f"{partition.source_topic}-{partition.partition}"
+    """Names a partition as its owners know it: by the source's topic, or, on its way back, by the original's."""
+    source, topic = partition.source_topic, partition.topic
+    return f"{topic if source.endswith(topic) else source}-{partition.partition}"
 
 
 def precision_of(group: PlannedGroup) -> str:

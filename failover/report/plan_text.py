@@ -185,13 +185,15 @@ def _next(plan: Plan, found: list[GroupRow], width: int) -> list[str]:
 def next_command(plan: Plan) -> str:
     """Gives the command, or the act, that comes next."""
     groups = plan.summary.groups
+    # read backwards, the flow is none that a command picks by itself
+    flow = f" --source {inert_line(plan.flow.source)} --target {inert_line(plan.flow.target)}" * plan.flow.reversed
     if plan.summary.partitions.commit:
-        return "failover execute"
+        return f"failover execute{flow}"
     if not groups.refused and not groups.partial:
         return "start the consumers; all stand where they should" if groups.ready else "none: nothing is to be moved"
     if any("group-active" in group.reasons for group in plan.groups):
-        return f"stop the members on {inert_line(plan.target.alias)}, then failover plan"
-    return "clear what is refused or unknown (WHY), then failover plan"
+        return f"stop the members on {inert_line(plan.target.alias)}, then failover plan{flow}"
+    return f"clear what is refused or unknown (WHY), then failover plan{flow}"
 
 
 def _word_to_explain(plan: Plan, found: list[GroupRow]) -> str:

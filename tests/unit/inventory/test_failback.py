@@ -17,6 +17,7 @@ from failover.model.cluster import LogRange
 from failover.model.plan import Plan, PlanOptions
 from failover.model.snapshot import Snapshot, Unmirrored
 from failover.planning.build import exit_code, make_plan
+from failover.report.plan_text import plan_text
 from tests.unit.inventory.scene import Scene, flow
 
 ORDERS, COPY, BACK = TopicPartition("orders", 0), TopicPartition("a.orders", 0), TopicPartition("b.orders", 0)
@@ -95,6 +96,23 @@ def test_a_group_half_way_and_one_at_the_end_of_the_copies(failed: Failed) -> No
     [tail] = [finding for finding in plan.findings if finding.code == "unmirrored-tail"]
     assert tail.message == "30 records on a were never mirrored to b: orders-0 from offset 1000: 30"
     assert "internal-topic-missing" not in {finding.code for finding in plan.findings}
+
+
+def test_what_a_group_had_read_before_the_failover_is_no_skip(failed: Failed) -> None:
+    failed.b.group("g", {COPY: 1000})
+    failed.a.group("g", {ORDERS: 1010})  # ten of them had not been mirrored
+    plan = planned(failed.look())
+    [row] = plan.groups[0].partitions
+    assert (row.reason, row.ahead, row.ahead_because, row.skipped) == ("would-rewind", 10, "consumed-here", 0)
+    assert plan.summary.skipped == 0
+    screen = plan_text(plan)
+    assert "orders-0 stands 10 AHEAD" in screen
+    assert "a.orders-0" not in screen
+
+
+def test_the_next_command_names_the_flow(failed: Failed) -> None:
+    failed.b.group("g", {COPY: 450})
+    assert "next: failover execute --source b --target a" in plan_text(planned(failed.look()))
 
 
 def test_by_the_syncs_alone_nothing_is_passed(failed: Failed) -> None:
@@ -186,6 +204,13 @@ def test_names_that_are_kept_go_by_the_inverse_and_own_records_are_said_to_have_
         "at most 40 records were written on b itself and have no original on a: orders-0 from offset 1000: 40"
     )
     assert said["unmirrored-tail"].startswith("30 records on a were never mirrored to b")
+
+
+def test_copies_behind_the_newest_sync_are_not_taken_for_own_records(tmp_path: Path) -> None:
+    failed = Failed(tmp_path, IDENTITY)
+    failed.syncs()
+    failed.b.group("g", {ORDERS: 1000})
+    assert failed.look().unmirrored == {ORDERS: Unmirrored(1000, 30, True)}
 
 
 def test_where_records_went_both_ways_no_answer_passes_those_that_never_came(tmp_path: Path) -> None:
