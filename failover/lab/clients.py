@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import time
 from collections.abc import Callable, Mapping
@@ -62,25 +63,37 @@ def wait_broker(admin: AdminClient, node: int, *, seconds: float, alive: Callabl
         time.sleep(0.05)
 
 
-def wait_coordinator(admin: AdminClient, *, seconds: float) -> None:
+def wait_coordinator(bootstrap: str, *, seconds: float) -> None:
     """Waits until a group coordinator answers; Kafka creates ``__consumer_offsets`` at the first question.
 
+    Asked by raw requests: an answer that comes after librdkafka's own time limit aborts the whole
+    process (an assertion in 2.16.1), and a coordinator that is just being made answers late.
     Raises LabError after ``seconds``.
     """
-    from confluent_kafka import KafkaException
+    from failover.config.clients import ClientSettings
+    from failover.kafka.wire.cluster import WireCluster
+    from failover.kafka.wire.groups import describe_groups
+    from failover.kafka.wire.thread import WireThread
 
+    addresses = [place.rpartition(":") for place in bootstrap.split(",")]
+    settings = ClientSettings(tuple((host, int(port)) for host, _, port in addresses))
     deadline = time.monotonic() + seconds
-    while True:
-        try:
-            admin.describe_consumer_groups(["lab-ready"], request_timeout=2)["lab-ready"].result(timeout=3)
-            return
-        except KafkaException as failure:
-            # Kafka 4 answers so for a group nobody knows: the coordinator is there
-            if failure.args[0].name() == "GROUP_ID_NOT_FOUND":
-                return
-            if time.monotonic() > deadline:
-                raise LabError(f"no group coordinator answers after {seconds:.0f} s: {failure}") from failure
-        time.sleep(0.05)
+
+    async def ask() -> str:
+        async with WireCluster(settings, alias=bootstrap, silence=seconds) as cluster:
+            while True:
+                fault = (await describe_groups(cluster, ["lab-ready"]))["lab-ready"].fault
+                if fault is None or time.monotonic() > deadline:
+                    return "" if fault is None else str(fault)
+                await asyncio.sleep(0.05)
+
+    thread = WireThread()
+    try:
+        failure = thread.run(ask())
+    finally:
+        thread.close()
+    if failure:
+        raise LabError(f"no group coordinator answers after {seconds:.0f} s: {failure}")
 
 
 def add_scram_users(admin: AdminClient, passwords: Mapping[str, str]) -> None:

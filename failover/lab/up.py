@@ -87,10 +87,9 @@ def _start(lab: Lab, checkpoint: Path, say: Callable[[str], None]) -> None:
         lab.start_mirror()  # it waits for the brokers by itself
     for cluster in lab.state.clusters:
         lab.wait_ready(cluster.alias)
-        admin = admin_client(cluster.bootstrap())
         if options.listens_sasl:
-            add_scram_users(admin, lab.state.passwords)
-        wait_coordinator(admin, seconds=30)
+            add_scram_users(admin_client(cluster.bootstrap()), lab.state.passwords)
+        wait_coordinator(cluster.bootstrap(), seconds=30)
         say(f"cluster {cluster.alias} answers at {cluster.bootstrap()}")
     if options.mm2 and options.security != "plaintext":
         lab.start_mirror()  # only now do its users exist
