@@ -69,7 +69,9 @@ class Cluster(Protocol):
         """Commits for each group in one request, many groups at a time.
 
         ``done`` is called once a group, from the calling thread, in order of completion. A Fault
-        for the whole group with ``number`` < 0 means that the outcome is unknown.
+        for the whole group with ``number`` < 0 means that the outcome is unknown. Raises
+        ``ClusterUnreachable`` when the cluster falls silent; groups ``done`` was not told of were
+        then never sent. When ``done`` raises, nothing more is sent.
         """
 
     def delete_offsets(
