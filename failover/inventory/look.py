@@ -91,6 +91,7 @@ def first_look(
     facts = cluster.facts()
     topics = cluster.topics()
     listing = in_background(cluster.list_groups)
+    hidden = hidden_topics(cluster, [name for name in (checkpoints, syncs) if name is not None and name not in topics])
     beat = in_background(lambda: newest_heartbeat(cluster, side, topics.get(heartbeats))) if heartbeats else None
     syncs_read = None
     if syncs is not None:
@@ -121,9 +122,22 @@ def first_look(
         listing_faults=faults,
         checkpoints=found,
         syncs=history,
-        readings=tuple(readings),
+        readings=tuple(
+            msgspec.structs.replace(reading, fault=hidden[reading.topic]) if reading.topic in hidden else reading
+            for reading in readings
+        ),
         heartbeat=beat.result() if beat is not None else None,
     )
+
+
+def hidden_topics(cluster: Cluster, missing: Collection[str]) -> dict[str, Fault]:
+    """Finds which topics a listing lacks for want of rights: without DESCRIBE, Kafka lists none and names none."""
+    answers = cluster.describe_topics(missing) if missing else {}
+    return {
+        name: info
+        for name, info in answers.items()
+        if isinstance(info, Fault) and info.name == "TOPIC_AUTHORIZATION_FAILED"
+    }
 
 
 def read_offsets(cluster: Cluster, groups: Collection[str]) -> Offsets:
@@ -183,7 +197,9 @@ def second_look(
     described = in_background(lambda: cluster.describe_groups(groups) if groups else {})
     held = in_background(lambda: cluster.pending(groups) if pending and groups else {})
     settings = in_background(lambda: cluster.broker_settings(SETTINGS))
-    names = [name for name in topics if name in first.topics]
+    asked = list(topics)
+    names = [name for name in asked if name in first.topics]
+    hidden = hidden_topics(cluster, [name for name in asked if name not in first.topics])
     known = dict(first.topics)
     gone: set[str] = set()
     for name, info in (cluster.describe_topics(names) if names else {}).items():
@@ -215,6 +231,7 @@ def second_look(
         log_faults=log_faults,
         settings=settings.result(),
         complete=first.complete,
+        hidden=frozenset(hidden),
     )
 
 

@@ -44,6 +44,7 @@ class ClusterView(msgspec.Struct, frozen=True):
     transaction holds newer offsets. ``group_faults``: groups whose offsets could not be read.
     ``log_faults``: partitions whose ends could not be read. ``settings``: broker settings by
     Kafka's name. ``complete``: no broker or coordinator failed to answer in any listing.
+    ``hidden``: topics this client may not see, so that nobody can tell whether they are there.
     """
 
     status: ClusterStatus
@@ -56,6 +57,7 @@ class ClusterView(msgspec.Struct, frozen=True):
     log_faults: dict[TopicPartition, Fault] = {}
     settings: dict[str, str] = {}
     complete: bool = True
+    hidden: frozenset[str] = frozenset()
 
 
 class NotPlanned(msgspec.Struct, frozen=True):

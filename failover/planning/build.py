@@ -287,6 +287,7 @@ class _Builder:
                         active=info is not None and bool(info.members),
                         synced=snapshot.group_offsets_synced,
                         original=topic in snapshot.originals,
+                        hidden=topic in target.hidden,
                     )
                 )
         return views

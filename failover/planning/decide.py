@@ -85,6 +85,8 @@ def place(view: PartitionView, known: Translation | None, code: str, options: Pl
 def _place_blocked(view: PartitionView) -> Placed | None:
     """Tests what makes the target partition itself unusable; MM2 creates and grows topics, not this tool."""
     info = view.topic_info
+    if view.hidden:
+        return Placed(Action.REFUSE, "not-authorized", None, Proof.NONE)
     if info is None:
         return Placed(Action.SKIP, "topic-missing", None, Proof.NONE)
     if view.partition >= info.partitions:

@@ -58,6 +58,9 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
                 if own:
                     found.append(Unreplicated(source_topic, topic, number, own, None, as_of, "at-most"))
                 continue
+            if topic in target.hidden or tp in target.log_faults:
+                unplaced.append(origin)
+                continue
             missing = _missing(end, source.logs.get(origin), target.logs.get(tp), exact.get(tp), loose.get(tp))
             if missing is None:
                 unplaced.append(origin)

@@ -20,7 +20,7 @@ class PartitionView(NamedTuple):
     has no such topic or did not tell the range. ``foreign``: aliases of other sources mirrored
     into this topic. ``recreated``: the target topic is younger than the evidence. ``written``:
     what this tool committed here last. ``active``: the group has members on the target. ``original``: the
-    source's topic is a copy of this one (failback).
+    source's topic is a copy of this one (failback). ``hidden``: this client may not see the topic.
     """
 
     topic: str
@@ -42,6 +42,7 @@ class PartitionView(NamedTuple):
     active: bool
     synced: bool
     original: bool = False
+    hidden: bool = False
 
 
 def best_translation(view: PartitionView) -> tuple[Translation | None, str]:

@@ -123,6 +123,21 @@ def test_checkpoints_without_read_are_no_missing_checkpoints(scene: Scene) -> No
     assert snapshot.translations["g"][REMOTE].proof is Proof.SYNC_MATCH
 
 
+def test_topics_that_may_not_be_seen_are_no_missing_ones(scene: Scene) -> None:
+    """Without DESCRIBE a listing lacks a topic; asked for by name, the broker says why."""
+    hidden = Fault(29, "TOPIC_AUTHORIZATION_FAILED")
+    for topic in (CHECKPOINTS, REMOTE.topic):
+        del scene.b.infos[topic]
+        scene.b.faults["describe_topics", topic] = hidden
+    scene.a.group("g", {ORDERS: 500})
+    with pytest.raises(NotAuthorized, match=rf"no READ on topic {CHECKPOINTS} of b"):
+        scene.look()
+    scene.sync("orders", 500, 500)
+    snapshot = scene.look()
+    assert [each.fault for each in snapshot.readings if each.topic == CHECKPOINTS] == [hidden]
+    assert snapshot.target.hidden == {REMOTE.topic}
+
+
 def test_topics_missing_on_the_target_are_mirrored_ones_too(scene: Scene) -> None:
     scene.a.topic("new", end=5)
     scene.a.group("g", {TopicPartition("new", 0): 5})

@@ -227,6 +227,12 @@ def test_topic_rights_are_asked_for():
     assert (found.action, found.reason) == ("refuse", "not-authorized")
 
 
+def test_topic_that_may_not_be_seen_is_no_missing_one():
+    unseen = target_with(world(checkpoints={0: checkpoint(5, 5)}, **DOWN), topics={}, hidden=frozenset({T0.topic}))
+    found = only(unseen)
+    assert (found.action, found.reason) == ("refuse", "not-authorized")
+
+
 def test_recreated_topic_does_not_use_evidence_from_before():
     before = plan(world(checkpoints={0: checkpoint(500, 480)}, **DOWN))
     topics = {"primary.orders": TopicInfo("primary.orders", 1, "id-2")}

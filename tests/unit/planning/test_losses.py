@@ -9,6 +9,7 @@ import pytest
 
 from failover.model import TopicPartition
 from failover.model.cluster import ClusterState
+from failover.model.names import Fault
 from tests.unit.planning.worlds import S0, T0, TAKEN, checkpoint, exact, plan, world
 
 
@@ -50,6 +51,14 @@ def test_without_any_pair_nobody_can_tell():
     mixed = world(partitions=2, newest_syncs={T0: (900, 900)}, target_log=(0, 990))
     assert rows(mixed) == [("orders", 0, 10, "at-most")]
     assert "orders-1" in [f.subject for f in plan(mixed).findings if f.code == "position-unknown"]
+
+
+@pytest.mark.parametrize("unknown", [{"hidden": frozenset({T0.topic})}, {"log_faults": {T0: Fault(29, "DENIED")}}])
+def test_a_log_that_could_not_be_read_is_no_empty_one(unknown):
+    given = world(source_log=(0, 100))
+    unread = msgspec.structs.replace(given, target=msgspec.structs.replace(given.target, logs={}, **unknown))
+    assert rows(unread) is None
+    assert "orders-0" in [f.subject for f in plan(unread).findings if f.code == "position-unknown"]
 
 
 def test_a_checkpoint_below_the_true_place_cannot_prove_that_nothing_is_missing():
