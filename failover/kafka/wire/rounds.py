@@ -90,8 +90,9 @@ async def first_answer(attempts: Sequence[Callable[[], Awaitable[V]]], *, stagge
             done, running = await asyncio.wait(
                 running, timeout=stagger if waiting else None, return_when=asyncio.FIRST_COMPLETED
             )
-            for attempt in done:
-                error = attempt.exception()
+            # All are looked at before one is returned: asyncio complains of an exception nobody took.
+            errors = [(attempt, attempt.exception()) for attempt in done]
+            for attempt, error in errors:
                 if error is None:
                     return attempt.result()
                 if not isinstance(error, ClusterError):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 
 import pytest
 
@@ -99,3 +100,27 @@ def test_when_nobody_answers_a_refusal_counts_more_than_silence():
         asyncio.run(first_answer([failing, refused, failing], stagger=0))
     with pytest.raises(ClusterUnreachable):
         asyncio.run(first_answer([failing, failing], stagger=0))
+
+
+def test_a_failure_beside_the_first_answer_is_not_left_for_asyncio_to_complain_of():
+    complaints = []
+
+    async def both():
+        asyncio.get_running_loop().set_exception_handler(lambda _, context: complaints.append(context))
+        ready = asyncio.Event()
+
+        async def answering():
+            await ready.wait()
+            return "answer"
+
+        async def failing():
+            await ready.wait()
+            raise lost()
+
+        asyncio.get_running_loop().call_later(0.02, ready.set)
+        # several of each, so that whichever is looked at first, some failure stands beside the answer
+        return await first_answer([failing, answering, failing, failing], stagger=0.001)
+
+    assert asyncio.run(both()) == "answer"
+    gc.collect()
+    assert complaints == []
