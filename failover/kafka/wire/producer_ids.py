@@ -63,8 +63,8 @@ async def fence(cluster: WireCluster, transactional_id: str, partitions: Iterabl
     another id, whose markers fence nobody of the old one: so the last epoch only fences and is never handed out.
 
     Raises ``ProducerFenced`` if somebody else takes the id over meanwhile, ``NotAuthorized`` without WRITE and DESCRIBE
-    on it, ``ClusterUnreachable`` when the markers are not complete within the accepted silence, ``BrokerError`` 35
-    for brokers before Kafka 3.0.
+    on it, ``ClusterUnreachable`` when no further marker is written for as long as silence is accepted, ``BrokerError``
+    35 for brokers before Kafka 3.0. Takes 0.1 s for 1,000 partitions, 2 to 7 s if their topic has only just been made.
     """
     wanted = list(dict.fromkeys(partitions))
     while True:
@@ -124,9 +124,13 @@ class _Owner:
         return answer
 
     async def aborted(self) -> None:
-        """Waits until the markers of our aborted transaction are written."""
+        """Waits until the markers of our aborted transaction are written, as long as some are between two looks.
+
+        Until then the coordinator lists the partitions that still lack theirs; a broker answers for all of its own at
+        once.
+        """
         loop = asyncio.get_running_loop()
-        end, pause = loop.time() + self._cluster.silence, FIRST_PAUSE / 10
+        end, pause, lacking = 0.0, FIRST_PAUSE / 10, -1
         while True:
             found = (await describe_transactions(self._cluster, [self._id]))[self._id]
             if isinstance(found, Fault):
@@ -135,9 +139,11 @@ class _Owner:
                 raise self._error(fault(_PRODUCER_FENCED))
             if found.state == "CompleteAbort":
                 return
-            if loop.time() + pause >= end:
+            if len(found.partitions) != lacking:
+                end, lacking = loop.time() + self._cluster.silence, len(found.partitions)
+            elif loop.time() + pause >= end:
                 raise ClusterUnreachable(
-                    f"cluster {self._cluster.alias}: the fence of transactional id {self._id} is not complete on"
+                    f"cluster {self._cluster.alias}: the fence of transactional id {self._id} still lacks"
                     f" {_some(found)} after {self._cluster.silence:g} s (state {found.state})",
                     alias=self._cluster.alias,
                     hint="does each of these partitions have a leader?",

@@ -31,6 +31,7 @@ class Coordinator:
         self.errors = errors or {}
         self.refuse: dict[TopicPartition, int] = {}
         self.states: list[str] = []
+        self.lacking: list[list[int]] = []
         self.taken_over = False
         self.added: list[list[TopicPartition]] = []
         self.versions: dict[int, int] = {}
@@ -130,7 +131,7 @@ class Coordinator:
         out.int16(self.epoch + self.taken_over)
         out.array(1)
         out.string("orders")
-        out.int32s([0, 1])
+        out.int32s(self.lacking.pop(0) if self.lacking else [0, 1])
         out.tags()
         out.tags()
         out.tags()
@@ -158,8 +159,16 @@ def test_it_stands_only_when_the_markers_do():
 def test_markers_that_do_not_come_are_told():
     coordinator = Coordinator()
     coordinator.states = [PREPARE] * 10_000
-    with pytest.raises(ClusterUnreachable, match=r"7 is not complete on orders-0, orders-1 after 0\.3 s"):
+    with pytest.raises(ClusterUnreachable, match=r"A->B\|7 still lacks orders-0, orders-1 after 0\.3 s"):
         coordinator.run(lambda cluster: fence(cluster, ID, [ONE]), silence=0.3)
+
+
+def test_markers_that_come_slowly_are_waited_for():
+    coordinator = Coordinator()
+    # each comes in time after the one before, all of them together do not
+    coordinator.lacking = [list(range(left)) for left in range(10, 0, -1)]
+    coordinator.states = [PREPARE] * 10
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE]), silence=0.6) == Fence(900, 5, {})
 
 
 @pytest.mark.parametrize("key", [INIT, ADD, END])
