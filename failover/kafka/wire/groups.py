@@ -16,7 +16,7 @@ from failover.model.groups import GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault
 
 _DESCRIBE_GROUPS, _LIST_GROUPS, _DELETE_GROUPS, _CONSUMER_DESCRIBE, _SHARE_DESCRIBE = 15, 16, 42, 69, 77
-_GROUP_ID_NOT_FOUND = 69
+_GROUP_ID_NOT_FOUND, _UNSUPPORTED_VERSION = 69, 35
 _GROUPS_AT_ONCE = 200
 
 
@@ -195,7 +195,8 @@ def _describe_call(groups: Sequence[str], key: int) -> Call[dict[str, GroupInfo 
             members = tuple([_read_member(reader, version, share=share) for _ in range(reader.array())])
             rights = reader.int32()
             reader.tags()
-            if error == _GROUP_ID_NOT_FOUND:
+            # Kafka 3.7 to 3.9 offer the call and refuse it where the protocol is not switched on (measured on 3.9.1).
+            if error == _GROUP_ID_NOT_FOUND or (error == _UNSUPPORTED_VERSION and not share):
                 described[name] = _absent(name)
             else:
                 described[name] = maybe_fault(error, text) or GroupInfo(
