@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
+import msgspec
+
 from failover.errors import FailoverError
+from failover.model.plan import PlanOptions
 
 if TYPE_CHECKING:
     from failover.config.flow import SelectedFlow
@@ -21,15 +24,18 @@ _RUNS = 20
 
 
 class Memory(NamedTuple):
-    """Is what is remembered. ``plan``: the newest plan of the flow; ``written``: what executions wrote last."""
+    """Is what earlier plans say. ``plan``: the newest plan of the flow."""
 
     earlier: Earlier
     plan: Plan | None
-    written: dict[str, dict[TopicPartition, int]]
+
+
+class _OnlyOptions(msgspec.Struct):
+    options: PlanOptions
 
 
 def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
-    """Gathers what the state folder holds of a flow; unreadable files are passed over."""
+    """Gathers what the saved plans of a flow hold; unreadable files are passed over."""
     from failover.inventory.snapshot import Earlier
     from failover.model.names import TopicPartition
 
@@ -59,7 +65,7 @@ def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
             seen = plan.created
             break
     earlier = Earlier(samples, newest.created if newest is not None else None, ends, seen)
-    return Memory(earlier, newest, _written(state, selected))
+    return Memory(earlier, newest)
 
 
 def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
@@ -76,25 +82,40 @@ def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
             yield plan
 
 
-def _written(state: StateFolder, selected: SelectedFlow) -> dict[str, dict[TopicPartition, int]]:
-    """Gives what executions of this flow wrote last."""
-    from failover.execution.runs import load_run
+def last_written(
+    state: StateFolder, selected: SelectedFlow, commits: Mapping[str, Collection[TopicPartition]]
+) -> dict[str, dict[TopicPartition, int]]:
+    """Gives what executions of this flow wrote last to ``commits``: group → partitions that have one on the target.
+
+    An execution of many groups takes long to read. So the search ends with the last of ``commits``
+    found, and one that did none of the groups left is told by its first line.
+    """
+    from failover.execution.runs import load_run, selected_of
     from failover.model.names import TopicPartition
-    from failover.planning.plan_file import decode_plan
     from failover.state.runs import PLAN, all_runs
 
+    left = {group: set(partitions) for group, partitions in commits.items() if partitions}
     written: dict[str, dict[TopicPartition, int]] = {}
-    for folder in islice(all_runs(state), _RUNS):
+    for folder in islice(all_runs(state), _RUNS) if left else ():
         try:
+            if left.keys().isdisjoint(selected_of(folder, selected.source, selected.target)):
+                continue
             run = load_run(folder)
-            options = decode_plan((folder / PLAN).read_bytes()).options
+            options = msgspec.json.decode((folder / PLAN).read_bytes(), type=_OnlyOptions).options
         except (FailoverError, OSError, ValueError):
             continue
-        if (run.source_alias, run.target_alias) != (selected.source, selected.target):
-            continue
         for group in run.groups:
+            wanted = left.get(group.group)
+            if wanted is None:
+                continue
             for p in group.partitions:
+                tp = TopicPartition(p.topic, p.partition)
                 guessed = p.reason == "at-log-end" and (options.allow_skip or options.allow_unverified)
-                if p.written is not None and not guessed:
-                    written.setdefault(group.group, {}).setdefault(TopicPartition(p.topic, p.partition), p.written)
+                if p.written is not None and not guessed and tp in wanted:
+                    written.setdefault(group.group, {})[tp] = p.written
+                    wanted.remove(tp)
+            if not wanted:
+                del left[group.group]
+        if not left:
+            break
     return written

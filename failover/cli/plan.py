@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.memory import recall
+from failover.cli.memory import last_written, recall
 from failover.cli.options import DEFAULT_TTL, plan_options, to_options
 from failover.cli.progress import ProgressBar
 from failover.cli.wiring import check_clients, choose_flow, load, open_cluster, operator, state_folder, utc_now
@@ -61,13 +61,9 @@ def make(
 ) -> tuple[Plan, Path]:
     """Looks at both clusters, decides, and saves the plan; gives the plan and its file."""
     from failover._version import __version__
-    from failover.cli.shared import holder, runs_topic
     from failover.inventory.flow import flow_of
     from failover.inventory.selection import Selection
     from failover.inventory.snapshot import take_snapshot
-    from failover.planning.build import make_plan
-    from failover.planning.plan_file import encode_plan
-    from failover.state.plans import save_plan
 
     selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
     flow = flow_of(config, selected)
@@ -94,6 +90,12 @@ def make(
             earlier=memory.earlier,
             comparison=_comparison(config) if options.content else None,
         )
+        # What follows is not needed before the clusters were asked, and loading it takes its time.
+        from failover.cli.shared import holder, runs_topic
+        from failover.planning.build import make_plan
+        from failover.planning.plan_file import encode_plan
+        from failover.state.plans import save_plan
+
         answers = snapshot.target.status.answers and selected.target in clusters
         locked_by = holder(clusters[selected.target], runs_topic(config, selected.source)) if answers else ""
         if locked_by:
@@ -107,7 +109,7 @@ def make(
         ttl_seconds=DEFAULT_TTL if ttl is None else ttl,
         tool_version=__version__,
         earlier=memory.plan,
-        written=memory.written,
+        written=last_written(state, selected, snapshot.target.commits),
         locked_by=locked_by,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))

@@ -79,6 +79,15 @@ def _load(folders: Iterable[Path]) -> tuple[list[Execution], list[str]]:
     return runs, unreadable
 
 
+def selected_of(folder: Path, source: str, target: str) -> tuple[str, ...]:
+    """Gives the groups an execution was asked to do, by its first event alone; none when it is of another flow.
+
+    A resumption does no others. Raises ``OSError`` and ``DecodeError`` for what is no journal.
+    """
+    started = _started.decode(first_line(folder))
+    return started.selected if (started.source_alias, started.target_alias) == (source, target) else ()
+
+
 def _is_of(folder: Path, plan_id: str) -> bool:
     """Looks at the first event alone, so that a long history costs little."""
     try:

@@ -1,0 +1,77 @@
+"""What a plan is told of earlier executions of its flow."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from failover.cli.memory import last_written
+from failover.config.flow import SelectedFlow
+from failover.config.load import load_config, select_flow
+from failover.execution.commit import Timing
+from failover.execution.runs import load_run
+from failover.execution.session import Session, Ways
+from failover.model import TopicPartition
+from failover.model.execution import Execution
+from failover.state.folder import StateFolder
+from tests.unit.execution.plans import group, plan
+from tests.unit.execution.scene import T0, T1, T2, Clock, target
+
+CONFIG = """\
+clusters = a, b, c
+a.bootstrap.servers = 127.0.0.1:1
+b.bootstrap.servers = 127.0.0.1:1
+c.bootstrap.servers = 127.0.0.1:1
+a->b.enabled = true
+c->b.enabled = true
+"""
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> StateFolder:
+    state, cluster, clock = StateFolder(tmp_path / "state"), target(), Clock()
+    for made in (plan(group("g", {T0: 5, T1: 6}), group("h", {T0: 7})), plan(group("g", {T0: 8}, {T0: 5}))):
+        ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+        Session.of_plan(made, state, cluster, ways, timing=Timing(settle=0)).run()
+        clock.sleep(60)
+    return state
+
+
+def flow(tmp_path: Path, source: str) -> SelectedFlow:
+    path = tmp_path / "mm2.properties"
+    path.write_text(CONFIG)
+    return select_flow(load_config([str(path)], ()), source, "b")
+
+
+def test_the_newest_execution_counts_partition_by_partition(state: StateFolder, tmp_path: Path) -> None:
+    commits = {"g": [T0, T1, T2], "h": [T0], "stranger": [T0]}
+    assert last_written(state, flow(tmp_path, "a"), commits) == {"g": {T0: 8, T1: 6}, "h": {T0: 7}}
+
+
+def test_only_what_has_a_commit_on_the_target_is_looked_for(state: StateFolder, tmp_path: Path) -> None:
+    assert last_written(state, flow(tmp_path, "a"), {"g": [T1], "h": []}) == {"g": {T1: 6}}
+
+
+def test_another_flow_into_the_same_target_has_written_nothing(state: StateFolder, tmp_path: Path) -> None:
+    assert last_written(state, flow(tmp_path, "c"), {"g": [T0]}) == {}
+
+
+@pytest.mark.parametrize(("commits", "count"), [({}, 0), ({"x": [T0]}, 0), ({"g": [T0]}, 1), ({"h": [T0]}, 1)])
+def test_no_more_executions_are_read_than_needed(
+    state: StateFolder,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    commits: dict[str, list[TopicPartition]],
+    count: int,
+) -> None:
+    read: list[Path] = []
+
+    def load(path: Path) -> Execution:
+        read.append(path)
+        return load_run(path)
+
+    selected = flow(tmp_path, "a")
+    monkeypatch.setattr("failover.execution.runs.load_run", load)
+    last_written(state, selected, commits)
+    assert len(read) == count
