@@ -6,10 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
-import msgspec
-
 from failover.errors import FailoverError
-from failover.model.plan import PlanOptions
 
 if TYPE_CHECKING:
     from failover.config.flow import SelectedFlow
@@ -28,10 +25,6 @@ class Memory(NamedTuple):
 
     earlier: Earlier
     plan: Plan | None
-
-
-class _OnlyOptions(msgspec.Struct):
-    options: PlanOptions
 
 
 def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
@@ -92,6 +85,7 @@ def last_written(
     """
     from failover.execution.runs import load_run, selected_of
     from failover.model.names import TopicPartition
+    from failover.planning.plan_file import decode_options
     from failover.state.runs import PLAN, all_runs
 
     left = {group: set(partitions) for group, partitions in commits.items() if partitions}
@@ -101,7 +95,7 @@ def last_written(
             if left.keys().isdisjoint(selected_of(folder, selected.source, selected.target)):
                 continue
             run = load_run(folder)
-            options = msgspec.json.decode((folder / PLAN).read_bytes(), type=_OnlyOptions).options
+            options = decode_options((folder / PLAN).read_bytes())
         except (FailoverError, OSError, ValueError):
             continue
         for group in run.groups:
