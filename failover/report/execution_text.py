@@ -59,6 +59,8 @@ def facts(execution: Execution) -> Iterator[tuple[str, str]]:
     totals = Counter(p.status for group in execution.groups for p in group.partitions)
     written = sum(any(p.status is Status.COMMITTED for p in group.partitions) for group in execution.groups)
     text = f"{things(totals[Status.COMMITTED], 'offset')} of {things(written, 'group')}, read back and found right"
+    if not written:
+        text = "nothing"
     if totals[Status.UNCHANGED]:
         text += f"; {count(totals[Status.UNCHANGED])} stood there already"
     yield "COMMITTED", text

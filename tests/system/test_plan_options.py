@@ -94,6 +94,22 @@ def test_ttl_and_reason_are_kept_and_a_plan_that_waited_too_long_is_refused(scen
     assert late not in scene.pair.b.groups()
 
 
+def test_aliases_that_lead_elsewhere(scene: Scene, tmp_path: Path) -> None:
+    group = scene.group("astray", 10)
+    made = plan(scene.pair, group, state=tmp_path)
+    there, here = scene.pair.bootstrap("a"), scene.pair.bootstrap("b")
+    swapped = scene.pair.config_path(added={"a.bootstrap.servers": here, "b.bootstrap.servers": there})
+    ran = scene.pair.run_cli("execute", made["id"], "--yes", "--settle", "0", state=tmp_path, config=swapped)
+    assert (ran.code, ran.out) == (5, "")
+    wrong = scene.pair.lab.state.cluster("a").id
+    assert f"error: plan {made['id']} was made for cluster {made['target']['cluster_id']}" in ran.err
+    assert f"but b now leads to cluster {wrong}" in ran.err
+    one = scene.pair.config_path(added={"a.bootstrap.servers": here})
+    made = plan(scene.pair, group, state=tmp_path, config=one, more=["--create-group"], code=3)
+    assert by_name(made)[group]["reasons"] == ["same-cluster"]
+    assert scene.standing(group) == {}
+
+
 def parsed(moment: str) -> datetime:
     return datetime.fromisoformat(moment)
 
