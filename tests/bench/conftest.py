@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
 
-from failover.lab import LabOptions, MirrorOptions, end_lab, up
+from failover.lab import LabOptions, MirrorOptions
 from tests.system.pair import Pair
+from tests.system.running import running
 
 OPTIONS = LabOptions(
     aliases=("primary", "standby"),
@@ -20,18 +19,5 @@ OPTIONS = LabOptions(
 
 @pytest.fixture(scope="module")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
-    folder = tmp_path_factory.mktemp("bench")
-    lab_folder = folder / "lab"
-    # ends the brokers even when this process is killed: it waits for the end of its standard input, in a session of
-    # its own, since a time limit's signal (``timeout pytest``) goes to the whole process group
-    command = [sys.executable, "-m", "failover.lab.reaper", str(lab_folder)]
-    reaper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    try:
-        running = Pair(up(lab_folder, OPTIONS), folder)
-        try:
-            yield running
-        finally:
-            running.close()
-            end_lab(lab_folder)
-    finally:
-        reaper.communicate(timeout=60)
+    with running(tmp_path_factory.mktemp("bench"), OPTIONS) as started:
+        yield started

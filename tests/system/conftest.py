@@ -8,44 +8,23 @@
 
 from __future__ import annotations
 
-import contextlib
-import subprocess
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
-from failover.lab import LabOptions, MirrorOptions, end_lab, up
+from failover.lab import LabOptions, MirrorOptions
 from tests.system.pair import Pair
+from tests.system.running import running
 
 MIRROR = MirrorOptions(topics=r"t\..*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1)
-
-
-@contextlib.contextmanager
-def _running(folder: Path, options: LabOptions) -> Iterator[Pair]:
-    lab_folder = folder / "lab"
-    # ends the brokers even when this process is killed: it waits for the end of its standard input, in a session of
-    # its own, since a time limit's signal (``timeout pytest``) goes to the whole process group
-    command = [sys.executable, "-m", "failover.lab.reaper", str(lab_folder)]
-    reaper = subprocess.Popen(command, stdin=subprocess.PIPE, start_new_session=True)
-    try:
-        pair = Pair(up(lab_folder, options), folder)
-        try:
-            yield pair
-        finally:
-            pair.close()
-            end_lab(lab_folder)
-    finally:
-        reaper.communicate(timeout=60)
 
 
 @pytest.fixture(scope="session")
 def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     options = LabOptions(aliases=("a", "b"), sasl=True, authorizer=True, proxy=True, quick=True, mirror=MIRROR)
-    with _running(tmp_path_factory.mktemp("pair"), options) as running:
-        yield running
-        assert running.unexpected_topics() == {}, "auto-created by a question, or not registered with pair.create_topic"
+    with running(tmp_path_factory.mktemp("pair"), options) as started:
+        yield started
+        assert started.unexpected_topics() == {}, "auto-created by a question, or not registered with pair.create_topic"
 
 
 @pytest.fixture(scope="session")
@@ -61,12 +40,12 @@ def mm2(pair: Pair) -> Pair:
 @pytest.fixture(scope="module")
 def breakable(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     options = LabOptions(aliases=("a", "b"), sasl=True, proxy=True, quick=True, mirror=MIRROR)
-    with _running(tmp_path_factory.mktemp("breakable"), options) as running:
-        yield running
+    with running(tmp_path_factory.mktemp("breakable"), options) as started:
+        yield started
 
 
 @pytest.fixture(scope="module")
 def three(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     options = LabOptions(aliases=("a", "b"), brokers=(3, 1), quick=True, heap="384m", mirror=MIRROR)
-    with _running(tmp_path_factory.mktemp("three"), options) as running:
-        yield running
+    with running(tmp_path_factory.mktemp("three"), options) as started:
+        yield started
