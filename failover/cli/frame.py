@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Mapping
-from pathlib import Path
 from typing import Any, TypeVar
 
 import click
@@ -237,8 +236,3 @@ def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
     answer = sys.stdin.readline().strip()
     if answer != expected:
         raise Declined("declined: nothing was written", hint="the plan stays valid until it expires")
-
-
-def read_file_argument(path: str) -> Path:
-    """Turns a typed path into a Path with ``~`` expanded."""
-    return Path(path).expanduser()

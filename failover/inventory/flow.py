@@ -5,12 +5,11 @@ from __future__ import annotations
 import msgspec
 
 from failover.config.flow import Config, FlowConfig, SelectedFlow
-from failover.config.mm2_keys import ASSUMED_VERSION, CHECKPOINT, SOURCE
+from failover.config.mm2_keys import CHECKPOINT, SOURCE
 from failover.mm2.filters import NameFilter, group_filter
 from failover.mm2.internal_topics import InternalTopics
 from failover.mm2.replication_policy import TOPIC_MAP_KEY, ReplicationPolicy, policy_from
 from failover.mm2.topic_selection import TopicSelection, selection_from
-from failover.mm2.versions import Mm2Version
 from failover.model.snapshot import FlowInfo
 
 
@@ -85,10 +84,9 @@ def _flow_between(config: Config, source: str, target: str) -> FlowConfig | None
 def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False) -> Flow:
     own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
     settings = {key: setting.text for key, setting in flow.connectors[SOURCE].items()} | own
-    version = _version(config)
     if reversed_:
         settings.pop(TOPIC_MAP_KEY, None)  # it names the topics of the other cluster
-    policy = policy_from(settings, source, version)
+    policy = policy_from(settings, source, config.mm2_version)
     worker = {key: setting.text for key, setting in flow.worker.items()}
     # A reversed flow's own worker does not exist; its topics then have the names they would have by default.
     internal = InternalTopics.of_flow(settings, source, target, policy, None if reversed_ else worker)
@@ -97,15 +95,7 @@ def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reverse
         info=FlowInfo(source, target, policy.name, policy.separator, reversed=reversed_),
         policy=policy,
         topics=selection_from(settings, source, target, policy),
-        groups=group_filter(checkpoint, version),
+        groups=group_filter(checkpoint, config.mm2_version),
         internal=internal,
         group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
     )
-
-
-def _version(config: Config) -> Mm2Version:
-    setting = config.failover.get("mm2.version")
-    if setting is None:
-        return ASSUMED_VERSION
-    major, minor = setting.trimmed.split(".")[:2]  # checked when the configuration was loaded
-    return int(major), int(minor)
