@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeAlias
 
 from failover.errors import BrokerError, ClusterUnreachable, NotAuthorized
@@ -15,7 +15,7 @@ from failover.mm2.heartbeat import Heartbeat
 from failover.mm2.offset_sync import offset_sync_key, offset_sync_value
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import Fault, TopicPartition
-from failover.model.records import WindowRequest
+from failover.model.records import Record, WindowRequest
 from failover.model.snapshot import InternalTopicReading, SeenCheckpoint
 from failover.translate.history import SyncHistory
 from failover.translate.segments import Syncs
@@ -42,6 +42,13 @@ class _Tally:
         self.unreadable += 1
         if not self.first_unreadable:
             self.first_unreadable = f"offset {offset}: {why}"
+
+    def took(self, chunk: Sequence[Record], advance: Advance | None) -> None:
+        self.records += len(chunk)
+        if chunk:
+            self.newest = chunk[-1].timestamp
+        if advance is not None:
+            advance(self.records)
 
     def reading(self, *, exists: bool = True) -> InternalTopicReading:
         return InternalTopicReading(
@@ -93,11 +100,7 @@ def read_checkpoints(
                     tally.skip(offset, _why_unreadable(key, value))
                 else:
                     newest[key] = _Seen(value, timestamp, None if seen is None else seen.value)
-            tally.records += len(chunk)
-            if chunk:
-                tally.newest = chunk[-1].timestamp
-            if advance is not None:
-                advance(tally.records)
+            tally.took(chunk, advance)
     except NotAuthorized as error:
         tally.fault = fault(_NO_RIGHT, error.message)
     except BrokerError as error:
@@ -147,11 +150,7 @@ def read_offset_syncs(
                     tally.skip(offset, error.message)
                     continue
                 history.append(*name, up, down)
-            tally.records += len(chunk)
-            if chunk:
-                tally.newest = chunk[-1].timestamp
-            if advance is not None:
-                advance(tally.records)
+            tally.took(chunk, advance)
     except NotAuthorized as error:
         tally.fault = fault(_NO_RIGHT, error.message)
     except BrokerError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Iterable
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, TypeVar
 
 from failover.model.names import TopicPartition
 from failover.model.records import Window, WindowRequest
@@ -11,6 +11,8 @@ from failover.translate.align import Pair, Strip, matches
 from failover.translate.digest import LogView
 from failover.translate.segments import Syncs
 from failover.translate.sync_rule import LogBounds
+
+_T = TypeVar("_T")
 
 AHEAD: Final = 256
 """Source offsets looked at beyond the newest copied record, to see whether they were copied before."""
@@ -297,6 +299,18 @@ class Case:
 
     def _lower(self, offset: int) -> None:
         self.limit = offset if self.limit is None else min(self.limit, offset)
+
+
+def advance(waiting: dict[int, Generator[list[Need], None, _T]], results: dict[int, _T]) -> list[Need]:
+    """Takes each reading one step on, gathers what they need, and moves those that ended to ``results``."""
+    needs: list[Need] = []
+    for number, step in list(waiting.items()):
+        try:
+            needs += next(step)
+        except StopIteration as stop:
+            results[number] = stop.value
+            del waiting[number]
+    return needs
 
 
 def merged(names: tuple[TopicPartition, TopicPartition], needs: Iterable[Need]) -> tuple[WindowRequest, ...]:

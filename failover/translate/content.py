@@ -38,7 +38,7 @@ from failover.model.names import TopicPartition
 from failover.model.records import Window, WindowRequest
 from failover.model.translation import Precision, Translation
 from failover.translate import sync_rule
-from failover.translate.comparison import Case, Need, merged
+from failover.translate.comparison import Case, Need, advance, merged
 from failover.translate.place import place
 from failover.translate.segments import Syncs
 from failover.translate.sync_rule import LogBounds
@@ -143,13 +143,7 @@ def _all(case: Case, steps: Sequence[_Step[_T]]) -> Generator[tuple[WindowReques
     results: dict[int, _T] = {}
     waiting = dict(enumerate(steps))
     while waiting:
-        needs: list[Need] = []
-        for number, step in list(waiting.items()):
-            try:
-                needs += next(step)
-            except StopIteration as stop:
-                results[number] = stop.value
-                del waiting[number]
+        needs = advance(waiting, results)
         if needs:
             wanted = merged(case.names, needs)
             answers = yield wanted

@@ -14,7 +14,7 @@ import msgspec
 from failover.model.names import TopicPartition
 from failover.model.records import WindowRequest
 from failover.model.translation import Translation
-from failover.translate.comparison import Case, Need, merged
+from failover.translate.comparison import Case, advance, merged
 from failover.translate.content import Locator, Windows
 from failover.translate.inverse import Inverse
 from failover.translate.inverse_search import Search
@@ -84,14 +84,7 @@ def _together(
     results: dict[int, Translation | None] = {}
     waiting = dict(enumerate(search.steps() for search in searches))
     while waiting:
-        needs: list[Need] = []
-        for number, step in list(waiting.items()):
-            try:
-                needs += next(step)
-            except StopIteration as stop:
-                results[number] = stop.value
-                del waiting[number]
-        wanted = merged(case.names, case.open(needs))
+        wanted = merged(case.names, case.open(advance(waiting, results)))
         if wanted:
             asked = {request: _turned(request) for request in wanted}
             answers = yield tuple(asked.values())

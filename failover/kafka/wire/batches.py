@@ -86,7 +86,7 @@ def decode(batch: Batch, start: int = 0, stop: int = 1 << 63) -> list[Record]:
     """Decodes the records of a checked data batch whose offset is in [start, stop). Raises ``UnreadableBatch``."""
     records = []
     try:
-        for record in _iterate(batch):
+        for record in records_of(batch):
             offset = record.offset
             if offset >= stop:
                 break
@@ -101,7 +101,7 @@ def decode(batch: Batch, start: int = 0, stop: int = 1 << 63) -> list[Record]:
                         tuple(record.headers),
                     )
                 )
-    except _errors() as error:
+    except decoding_errors() as error:
         raise _unreadable(batch, error) from error
     return records
 
@@ -109,12 +109,13 @@ def decode(batch: Batch, start: int = 0, stop: int = 1 << 63) -> list[Record]:
 def decode_columns(batch: Batch) -> list[tuple[int, int, bytes | None, bytes | None]]:
     """Decodes a checked data batch into (offset, timestamp, key, value). Raises ``UnreadableBatch``."""
     try:
-        return [(record.offset, record.timestamp, record.key, record.value) for record in _iterate(batch)]
-    except _errors() as error:
+        return [(record.offset, record.timestamp, record.key, record.value) for record in records_of(batch)]
+    except decoding_errors() as error:
         raise _unreadable(batch, error) from error
 
 
-def _iterate(batch: Batch) -> Any:
+def records_of(batch: Batch) -> Any:
+    """Gives the codec's own iterator over a batch's records; iterating raises one of ``decoding_errors``."""
     if batch.magic >= 2:
         return _codec()(batch.data)
     from aiokafka.record.legacy_records import LegacyRecordBatch
@@ -140,7 +141,7 @@ def _crc32c() -> Callable[[memoryview], int]:
     return crc32c
 
 
-def _errors() -> tuple[type[Exception], ...]:
+def decoding_errors() -> tuple[type[Exception], ...]:
     """Names what the codec raises for damaged bytes, evaluated only when something was raised."""
     from aiokafka.errors import KafkaError
     from cramjam import DecompressionError

@@ -5,11 +5,6 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from failover.kafka.wire.batches import _errors as decoding_errors
-from failover.kafka.wire.batches import _iterate as records_of
-
-__all__ = ["builder", "decoding_errors", "records_of", "walk"]
-
 
 def builder(codec: int, batch_bytes: int) -> Any:
     """Makes an empty batch without a producer.

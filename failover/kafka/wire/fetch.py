@@ -6,7 +6,7 @@ answers UNKNOWN_TOPIC_ID (100) instead of another topic's records.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple
 
@@ -119,7 +119,8 @@ def _by_topic(partitions: Iterable[FetchPartition]) -> dict[tuple[str, bytes], l
     return topics
 
 
-def _write_topics(out: Writer, partitions: Sequence[FetchPartition], *, by_id: bool) -> None:
+def _each_topic(out: Writer, partitions: Iterable[FetchPartition], *, by_id: bool) -> Iterator[list[FetchPartition]]:
+    """Writes an array of topics; yields the partitions of each where they are to be written."""
     topics = _by_topic(partitions)
     out.array(len(topics))
     for (name, topic_id), members in topics.items():
@@ -128,26 +129,23 @@ def _write_topics(out: Writer, partitions: Sequence[FetchPartition], *, by_id: b
         else:
             out.string(name)
         out.array(len(members))
+        yield members
+        out.tags()
+
+
+def _write_topics(out: Writer, partitions: Sequence[FetchPartition], *, by_id: bool) -> None:
+    for members in _each_topic(out, partitions, by_id=by_id):
         for _, partition, offset, size, _, epoch, last_epoch in members:
             if out.flexible:
                 out.raw(_ASKED.pack(partition, epoch, offset, last_epoch, -1, size, 0))
             else:
                 out.raw(_ASKED_V11.pack(partition, epoch, offset, -1, size))
-        out.tags()
 
 
 def _write_forgotten(out: Writer, gone: Sequence[FetchPartition], *, by_id: bool) -> None:
-    topics = _by_topic(gone)
-    out.array(len(topics))
-    for (name, topic_id), members in topics.items():
-        if by_id:
-            out.raw(topic_id)
-        else:
-            out.string(name)
-        out.array(len(members))
+    for members in _each_topic(out, gone, by_id=by_id):
         for asked in members:
             out.int32(asked.partition)
-        out.tags()
 
 
 def _read_answer(reader: Reader, version: int, names: Mapping[bytes, str]) -> FetchAnswer:

@@ -10,8 +10,18 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from failover.kafka.wire.batches import CONTROL, TRANSACTIONAL, Batch, UnreadableBatch, check, decode, split
-from failover.kafka.wire.encode import decoding_errors, records_of, walk
+from failover.kafka.wire.batches import (
+    CONTROL,
+    TRANSACTIONAL,
+    Batch,
+    UnreadableBatch,
+    check,
+    decode,
+    decoding_errors,
+    records_of,
+    split,
+)
+from failover.kafka.wire.encode import walk
 from failover.model.names import TopicPartition
 from failover.replication.batches.aborted import AbortedTransactions, is_abort
 from failover.replication.batches.assembly import Assembly, Limits
