@@ -14,6 +14,7 @@ from failover.cli.wiring import operator, utc_now
 from failover.execution.claims import Claim
 from failover.execution.lock import Lock, live_holder
 from failover.execution.runlog import RunLog, Shared
+from failover.mm2 import internal_topics
 
 if TYPE_CHECKING:
     from failover.cli.frame import Settings
@@ -35,7 +36,7 @@ def runs_topic(config: Config, source: str) -> str | None:
     """Names the topic of a flow's executions: ``failover.runs.topic``, which may be ``off``; None then."""
     setting = config.failover.get("runs.topic")
     if setting is None:
-        return f"mm2-failover-runs.{source}.internal"
+        return internal_topics.runs_topic(source)
     return None if setting.trimmed.lower() in _OFF else setting.trimmed
 
 

@@ -75,7 +75,7 @@ class InternalTopics(msgspec.Struct, frozen=True, kw_only=True):
             connect_offsets=worker.get("offset.storage.topic", f"mm2-offsets.{source}.internal"),
             connect_status=worker.get("status.storage.topic", f"mm2-status.{source}.internal"),
             connect_group=worker.get("group.id", f"{source}-mm2"),
-            failover_runs=f"mm2-failover-runs.{source}.internal",
+            failover_runs=runs_topic(source),
             exact_checkpoints=f"mm2-exact-checkpoints.{source}.internal",
             failover_shards=f"mm2-failover-shards.{source}.internal",
         )
@@ -84,6 +84,11 @@ class InternalTopics(msgspec.Struct, frozen=True, kw_only=True):
     def offset_syncs_location(self) -> str:
         """Says on which side the offset syncs are: ``source`` or ``target``."""
         return "source" if self.offset_syncs_on == self.source else "target"
+
+
+def runs_topic(source: str) -> str:
+    """Names the topic on the target where executions of a flow claim it and tell other machines what they did."""
+    return f"mm2-failover-runs.{source}.internal"
 
 
 def replicate_group(source: str, target: str) -> str:
