@@ -115,8 +115,8 @@ class Executor:
         return build(self.plan, self.events)
 
     def _run(self, groups: Sequence[PlannedGroup], timing: Timing) -> None:
-        place = look_at_place(self.cluster, groups)
         moving = self._watch(groups, timing.settle)
+        place = look_at_place(self.cluster, groups)
         deadline = self.clock() + timedelta(seconds=timing.wait)
         if self.stop():
             return
@@ -136,6 +136,7 @@ class Executor:
             if self.stop():
                 return
             pending = active
+            place = look_at_place(self.cluster, pending)  # a wait may last for hours
 
     def _watch(self, groups: Sequence[PlannedGroup], settle: float) -> dict[str, str]:
         """Watches that commits stand still; gives a text for each group whose commits do not.

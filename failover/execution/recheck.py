@@ -17,6 +17,11 @@ from failover.state.journal import IntendedPartition, Intent, Left
 
 Writes = Mapping[TopicPartition, EarlierWrite]
 
+PLAN_HOLDS = frozenset(
+    {"group-active", "group-state-unknown", "group-type-unsupported", "not-authorized", "target-unavailable"}
+)
+"""Refusals that say nothing about the plan: it holds, and cannot be carried out now."""
+
 
 def decide(
     plan: Plan,
@@ -65,7 +70,8 @@ def decide(
             partitions.append(IntendedPartition(tp.topic, tp.partition, before, to_record(new)))
     if refusals and not partitions and not unchanged and not earlier:
         texts = "; ".join(difference.text for difference in refusals.values())
-        return left(info, at, next(iter(refusals.values())).code, texts, stale=True)
+        codes = [difference.code for difference in refusals.values()]
+        return left(info, at, codes[0], texts, stale=not PLAN_HOLDS.issuperset(codes))
     return Intent(
         at,
         group.group,

@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from failover.execution.aims import AimedGroup, AimedPartition, aims_of_events, aims_of_plan, aims_of_undo
+from failover.execution.recheck import PLAN_HOLDS
 from failover.model.execution import CommitRecord, ExecutedGroup, ExecutedPartition, Execution, Outcome, Status
 from failover.model.names import TopicPartition
 from failover.model.plan import Plan
@@ -34,10 +35,9 @@ from failover.state.journal import (
 NOT_REACHED = "not-reached"
 ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
 """Kafka: what a coordinator answers to a commit, an OffsetDelete and a DeleteGroups of a group with members."""
-_OF_THE_GROUP = frozenset(
-    {"group-active", "group-state-unknown", "group-type-unsupported", "not-authorized", "target-unavailable"}
-)
-"""Refusals that say nothing about the plan: it holds, and the group cannot be written now."""
+
+
+_DENIED = ("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED")
 
 
 class _Story:
@@ -86,7 +86,7 @@ class _Story:
         """Says whether nothing was written because the plan no longer holds."""
         if self.left is not None:
             return self.left.stale
-        return any(code not in _OF_THE_GROUP for code, _ in self.refused.values())
+        return any(code not in PLAN_HOLDS for code, _ in self.refused.values())
 
 
 class _Run:
@@ -187,7 +187,7 @@ def _partition(aimed: AimedPartition, story: _Story) -> ExecutedPartition:
     elif sent is not None:
         status, error = _judge(tp, sent, story, read_back)
         if status is Status.REFUSED:
-            reason, written = "group-active", None
+            reason, written = "group-active" if _is_active(error) else "not-authorized", None
     elif tp in story.unchanged:
         status, read_back = Status.UNCHANGED, story.found.get(tp, story.unchanged[tp])
     elif story.left is not None:
@@ -246,9 +246,13 @@ def _text(offset: int | None) -> str:
 
 
 def _refusal(answer: Answer | None, fault: str | None) -> tuple[Status, str | None]:
-    """Tells a group that became active (nothing was written, nothing is wrong) from other refusals."""
+    """Tells what nothing is wrong with (a group that became active, a right withdrawn) from other refusals."""
     text = fault or (answer.fault if answer is not None else None) or ""
-    return (Status.REFUSED if text.startswith(ACTIVE) else Status.FAILED), text
+    return (Status.REFUSED if _is_active(text) or text.startswith(_DENIED) else Status.FAILED), text
+
+
+def _is_active(text: str | None) -> bool:
+    return text is not None and text.startswith(ACTIVE)
 
 
 def _outcome(aims: Sequence[AimedGroup], groups: tuple[ExecutedGroup, ...]) -> Outcome:

@@ -7,7 +7,7 @@ from datetime import datetime
 
 from failover.execution.recheck import Writes, decide, left
 from failover.kafka.port import Cluster
-from failover.model.cluster import LogRange, TopicInfo
+from failover.model.cluster import LogRange
 from failover.model.execution import Rehearsal, RehearsedGroup
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
@@ -23,10 +23,7 @@ def look_at_place(cluster: Cluster, groups: Sequence[PlannedGroup]) -> TargetNow
     }
     topics = cluster.describe_topics({tp.topic for tp in partitions})
     logs = cluster.log_ranges(partitions)
-    return TargetNow(
-        {name: info.topic_id for name, info in topics.items() if isinstance(info, TopicInfo)},
-        {tp: log for tp, log in logs.items() if isinstance(log, LogRange)},
-    )
+    return TargetNow(topics, {tp: log for tp, log in logs.items() if isinstance(log, LogRange)})
 
 
 def rehearse(

@@ -14,7 +14,7 @@ from datetime import datetime
 import msgspec
 
 from failover.errors import StalePlan
-from failover.model.cluster import LogRange
+from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, Plan, PlannedGroup, PlannedPartition
@@ -22,6 +22,7 @@ from failover.planning.decide import key
 from failover.planning.group_rules import denied, may
 
 _NEW_PLAN = "failover plan makes a new one"
+_NO_SUCH_TOPIC = 3  # Kafka: UNKNOWN_TOPIC_OR_PARTITION
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -37,9 +38,9 @@ class Difference(msgspec.Struct, frozen=True):
 
 
 class TargetNow(msgspec.Struct, frozen=True):
-    """Is a fresh look at the target. ``topic_ids`` lacks topics that are gone."""
+    """Is a fresh look at the target: topics, or why one could not be described, and the logs that were read."""
 
-    topic_ids: Mapping[str, str | None]
+    topics: Mapping[str, TopicInfo | Fault]
     logs: Mapping[TopicPartition, LogRange]
 
 
@@ -199,17 +200,28 @@ def _since(write: EarlierWrite, tp: TopicPartition, current: int | None, *, sync
 
 
 def _place(plan: Plan, tp: TopicPartition, offset: int, now: TargetNow) -> Difference | None:
-    """Checks that the offset still names the same place: same topic, inside its log."""
-    if tp.topic not in now.topic_ids:
+    """Checks that the offset still names the same place, and that this client may commit there."""
+    info = now.topics.get(tp.topic)
+    if isinstance(info, Fault) and info.number != _NO_SUCH_TOPIC and not denied(info):
+        return Difference(tp, "target-unavailable", f"topic {tp.topic} cannot be described: {info}", True)
+    if denied(info if isinstance(info, Fault) else None) or (
+        isinstance(info, TopicInfo) and not may(info.operations, "READ")
+    ):
+        text = f"this user may not commit on {tp.topic} of {plan.target.alias}: READ on the topic is missing"
+        return Difference(tp, "not-authorized", text, True)
+    if not isinstance(info, TopicInfo):
         return Difference(tp, "topic-missing", f"topic {tp.topic} is gone from the target", True)
-    planned_id, current_id = plan.topic_ids.get(tp.topic), now.topic_ids[tp.topic]
-    if planned_id is not None and current_id is not None and planned_id != current_id:
+    planned_id = plan.topic_ids.get(tp.topic)
+    if planned_id is not None and info.topic_id is not None and planned_id != info.topic_id:
         return Difference(
             tp,
             "target-recreated",
             f"topic {tp.topic} was deleted and made anew since the plan: its offsets mean nothing now",
             True,
         )
+    if tp.partition >= info.partitions:
+        text = f"topic {tp.topic} has {info.partitions} partitions on the target now: {tp} is gone"
+        return Difference(tp, "partition-missing", text, True)
     log = now.logs.get(tp)
     if log is None:
         return Difference(tp, "target-unavailable", f"the log of {tp} cannot be read", True)

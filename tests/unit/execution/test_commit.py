@@ -233,6 +233,7 @@ def test_when_all_groups_changed_the_plan_is_stale(tmp_path: Path) -> None:
         (FakeCluster("b").topic("a.orders", 3, end=4), "beyond-log-end"),
         (FakeCluster("b").topic("a.orders", 3, start=6, end=1000), "target-truncated"),
         (FakeCluster("b"), "topic-missing"),
+        (FakeCluster("b").topic("a.orders", 0, topic_id="b/a.orders"), "partition-missing"),
     ],
 )
 def test_a_place_that_is_no_longer_there_is_refused(tmp_path: Path, now: FakeCluster, code: str) -> None:
@@ -240,6 +241,39 @@ def test_a_place_that_is_no_longer_there_is_refused(tmp_path: Path, now: FakeClu
     assert execution.groups[0].reasons == (code,)
     assert now.groups == {}
     assert exit_code(execution) == 5
+
+
+@pytest.mark.parametrize(
+    ("item", "fault"),
+    [
+        ("g", Fault(30, "GROUP_AUTHORIZATION_FAILED", "Not authorized to access group: Group authorization failed.")),
+        (("g", T0), Fault(29, "TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed.")),
+    ],
+)
+def test_a_right_withdrawn_right_before_the_write_is_a_refusal(tmp_path: Path, item: object, fault: Fault) -> None:
+    cluster = target()
+    cluster.faults["commit", item] = fault
+    execution = run(plan(group("g", {T0: 5})), cluster, tmp_path)
+    (only,) = execution.groups[0].partitions
+    assert (only.status, only.reason, only.written, exit_code(execution)) == (Status.REFUSED, "not-authorized", None, 3)
+
+
+def test_a_right_that_is_missing_is_found_before_anything_is_sent(tmp_path: Path) -> None:
+    cluster = FakeCluster("b").topic("a.orders", 3, end=1000, operations=frozenset({"DESCRIBE"}))
+    execution = run(plan(group("g", {T0: 5})), cluster, tmp_path)
+    assert (execution.groups[0].reasons, exit_code(execution)) == (("not-authorized",), 3)
+    assert ("commit", 1) not in cluster.calls
+
+
+def test_a_topic_made_anew_while_a_group_was_waited_for_is_seen(tmp_path: Path) -> None:
+    cluster, clock = target().group("g", {}, state="Stable", members=(APP,)), Clock()
+
+    def leave() -> None:
+        cluster.topic("a.orders", 3, end=1000, topic_id="another").group("g", {})
+
+    clock.on_sleep = leave
+    execution = run(plan(group("g", {T0: 5})), cluster, tmp_path, clock=clock, timing=Timing(0, 30))
+    assert execution.groups[0].reasons == ("target-recreated",)
 
 
 def test_expired_commits_and_new_ones_below_the_plan_do_not_matter(tmp_path: Path) -> None:

@@ -83,7 +83,7 @@ def test_the_state_of_a_partition(committed: int, log: tuple[int, int], topic_id
         old.groups[0],
         empty(),
         {T0: Commit(committed)},
-        TargetNow({"primary.orders": topic_id}, {T0: LogRange(*log)}),
+        TargetNow({"primary.orders": TopicInfo("primary.orders", 1, topic_id)}, {T0: LogRange(*log)}),
         at=TAKEN,
     )
     (fresh,) = plan(changed, earlier=old).groups[0].partitions

@@ -3,18 +3,29 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
+import msgspec
 import pytest
 
 from failover.errors import StalePlan
 from failover.model import Fault
-from failover.model.cluster import ClusterState, LogRange
+from failover.model.cluster import ClusterState, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType
 from failover.model.plan import PlanOptions
 from failover.planning import EarlierWrite, TargetNow, check_usable, differences, refusal
 from tests.unit.planning.worlds import MEMBER, T0, TAKEN, checkpoint, empty, plan, world
 
 PLANNED: dict[str, Any] = {"source": ClusterState.DOWN, "checkpoints": {0: checkpoint(500, 480)}}
-PLACE = TargetNow({"primary.orders": "id-1"}, {T0: LogRange(0, 1000)})
+HERE = TopicInfo("primary.orders", 1, "id-1")
+PLACE = TargetNow({"primary.orders": HERE}, {T0: LogRange(0, 1000)})
+
+
+def other(**changes: Any) -> TargetNow:
+    """Is the place with another topic description."""
+    return TargetNow({"primary.orders": msgspec.structs.replace(HERE, **changes)}, PLACE.logs)
+
+
+def hidden(fault: Fault) -> TargetNow:
+    return TargetNow({"primary.orders": fault}, {})
 
 
 def found(
@@ -61,11 +72,16 @@ def test_a_rewind_on_purpose_rewinds_only_what_the_plan_saw():
 @pytest.mark.parametrize(
     ("place", "code"),
     [
-        (TargetNow({"primary.orders": "id-2"}, PLACE.logs), "target-recreated"),
-        (TargetNow({"other": "id-1"}, PLACE.logs), "topic-missing"),
-        (TargetNow(PLACE.topic_ids, {T0: LogRange(481, 1000)}), "target-truncated"),
-        (TargetNow(PLACE.topic_ids, {T0: LogRange(0, 479)}), "beyond-log-end"),
-        (TargetNow(PLACE.topic_ids, {}), "target-unavailable"),
+        (other(topic_id="id-2"), "target-recreated"),
+        (other(operations=frozenset({"DESCRIBE", "WRITE"})), "not-authorized"),
+        (other(partitions=0), "partition-missing"),
+        (TargetNow({}, PLACE.logs), "topic-missing"),
+        (hidden(Fault(3, "UNKNOWN_TOPIC_OR_PARTITION")), "topic-missing"),
+        (hidden(Fault(29, "TOPIC_AUTHORIZATION_FAILED")), "not-authorized"),
+        (hidden(Fault(-185, "NO_ANSWER")), "target-unavailable"),
+        (TargetNow(PLACE.topics, {T0: LogRange(481, 1000)}), "target-truncated"),
+        (TargetNow(PLACE.topics, {T0: LogRange(0, 479)}), "beyond-log-end"),
+        (TargetNow(PLACE.topics, {}), "target-unavailable"),
     ],
 )
 def test_the_partition_itself_changed(place, code):
