@@ -28,7 +28,7 @@ from failover.replication.batches.assembly import Assembly, Limits
 from failover.replication.batches.outgoing import Kind, Outgoing
 
 _CODEC = 0x07
-_PLACE = Struct(">qi4xb")  # base offset, length, magic behind the leader epoch
+_PLACE = Struct(">qiib")  # base offset, length, leader epoch, magic
 _BEFORE_LENGTH = 12
 _LENGTH_V2, _LENGTH_OLD = 49, 14  # of a header that nothing follows
 _SMALLEST = _BEFORE_LENGTH + _LENGTH_OLD
@@ -43,12 +43,14 @@ class Prepared(msgspec.Struct, frozen=True):
 
     ``outgoing``: in log order; together they hold every data record in [position, ``next_offset``). ``next_offset``:
     where to fetch on, behind whatever is not for the target. ``damage``: why the batch at ``next_offset`` and those
-    behind it are left out; what comes before them can be sent.
+    behind it are left out; what comes before them can be sent. ``leader_epoch``: under which the last batch before
+    ``next_offset`` was written on the source, -1 where the answer holds none or that is of an old format.
     """
 
     outgoing: tuple[Outgoing, ...]
     next_offset: int
     damage: UnreadableBatch | None = None
+    leader_epoch: int = _NONE
 
 
 class _Old(NamedTuple):
@@ -84,15 +86,16 @@ def prepare(
     read_committed, None under read_uncommitted. ``now_ms``: stands for a missing timestamp.
     """
     work = _Preparation(records, position, now_ms, limits or Limits(), aborted)
+    damage = None
     try:
         work.run()
     except UnreadableBatch as error:
-        return Prepared(tuple(work.finished), work.position, UnreadableBatch(f"partition {tp}: {error}"))
-    return Prepared(tuple(work.finished), work.position)
+        damage = UnreadableBatch(f"partition {tp}: {error}")
+    return Prepared(tuple(work.finished), work.position, damage, work.leader_epoch)
 
 
 class _Preparation:
-    """Goes through one answer; ``position``: the source is read up to here."""
+    """Goes through one answer; ``position``: the source is read up to here, ``leader_epoch``: of the batch before."""
 
     def __init__(
         self,
@@ -104,6 +107,7 @@ class _Preparation:
     ) -> None:
         self.finished: list[Outgoing] = []
         self.position = position
+        self.leader_epoch = _NONE
         self._records = records
         self._now_ms = now_ms
         self._limits = limits
@@ -111,34 +115,41 @@ class _Preparation:
 
     def run(self) -> None:
         """Raises ``UnreadableBatch``; what is finished up to ``position`` stays good."""
-        for start, stop, count in self._pieces():
-            if count == 1 or not self._coalesced(start, stop, count):
+        for start, stop, count, epoch in self._pieces():
+            if count > 1 and self._coalesced(start, stop, count):
+                self.leader_epoch = epoch
+            else:
                 for batch in split(self._records[start:stop]):
                     self._take(batch)
 
-    def _pieces(self) -> Iterator[tuple[int, int, int]]:
-        """Cuts the answer into runs of small batches and single other ones: (start, stop, number of batches)."""
+    def _pieces(self) -> Iterator[tuple[int, int, int, int]]:
+        """Cuts the answer into runs of small batches and single other ones.
+
+        Gives (start, stop, number of batches, leader epoch of a run's last one).
+        """
         records, small = self._records, self._limits.small_bytes - _BEFORE_LENGTH
         place, position = _PLACE.unpack_from, self.position  # of a run only the first batch may lie below it
         at = first = count = 0
+        run_epoch = _NONE
         end = len(records)
         while at + _SMALLEST <= end:
-            base, length, magic = place(records, at)
+            base, length, epoch, magic = place(records, at)
             stop = at + _BEFORE_LENGTH + length
             if stop > end:
                 break
             if _LENGTH_V2 <= length <= small and magic >= 2 and base >= position:
                 count += 1
+                run_epoch = epoch
             else:
                 if count:
-                    yield first, at, count
+                    yield first, at, count, run_epoch
                 if length < _LENGTH_OLD:
                     raise UnreadableBatch(f"a batch of {length} bytes at offset {base}")
-                yield at, stop, 1
+                yield at, stop, 1, _NONE
                 first, count = stop, 0
             at = stop
         if count:
-            yield first, at, count
+            yield first, at, count, run_epoch
 
     def _take(self, batch: Batch) -> None:
         mark = len(self.finished)
@@ -147,6 +158,7 @@ class _Preparation:
         except decoding_errors() as error:
             del self.finished[mark:]
             raise UnreadableBatch(f"the batch at offset {batch.base_offset} cannot be decoded: {error}") from error
+        self.leader_epoch = batch.leader_epoch
 
     def _take_readable(self, batch: Batch) -> None:
         """Passes, recodes or leaves out one batch."""

@@ -206,6 +206,23 @@ def test_small_neighbours_of_one_codec_become_one_batch():
     ]
 
 
+@pytest.mark.parametrize("limits", LIMITS)
+def test_the_leader_epoch_is_that_of_the_last_batch_gone_through(limits):
+    log = SourceLog(
+        [data(1), data(1), data(40, size=200), Marker(4, commit=True), data(1, magic=0), data(2, kept=(False,) * 2)]
+    )
+    epochs = [3, 4, 6, 7, None, 9]
+    batches = [bytearray(each) for _, each in log.batches]
+    for batch, epoch in zip(batches, epochs, strict=True):
+        if epoch is not None:  # in the same place old messages have their CRC
+            struct.pack_into(">i", batch, 12, epoch)
+    for whole, expected in enumerate([-1, 3, 4, 6, 7, -1, 9]):
+        cut = b"".join(batches[:whole]) + bytes(batches[whole][:-1] if whole < len(batches) else b"")
+        assert run(log, data=cut, limits=limits).leader_epoch == expected
+    batches[1][-1] ^= 1
+    assert run(log, data=b"".join(batches), limits=limits).leader_epoch == 3
+
+
 def test_a_single_small_batch_passes():
     assert outline(run(SourceLog([data(1), data(40, size=200)]))) == [(Kind.PASSED, 0, 1, 1), (Kind.PASSED, 1, 40, 41)]
 
