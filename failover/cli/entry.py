@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import importlib
-import json
 import os
 import signal
 import sys
-import traceback
 from collections.abc import Sequence
 from types import FrameType
 from typing import Any, NoReturn
@@ -91,6 +89,8 @@ def report(error: BaseException, settings: Settings, arguments: Sequence[str]) -
         return int(error.exit_code)
     code, message, hint, exit_code = describe(error)
     if settings.verbosity >= 2 and not isinstance(error, (click.ClickException, KeyboardInterrupt)):
+        import traceback
+
         traceback.print_exception(error, file=sys.stderr)
     from failover.report.inert import inert_line
 
@@ -98,6 +98,8 @@ def report(error: BaseException, settings: Settings, arguments: Sequence[str]) -
     if hint:
         print(f"hint: {inert_line(hint)}", file=sys.stderr)
     if not settings.emitted and _wants_json(settings, arguments):
+        import json
+
         print(json.dumps({"error": {"code": code, "message": message, "hint": hint}}))
     return exit_code
 

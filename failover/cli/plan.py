@@ -17,6 +17,8 @@ from failover.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.inventory.look import Report
+    from failover.inventory.questions import Evidence, Refine
     from failover.inventory.snapshot import Comparison
     from failover.kafka.port import Cluster
     from failover.model.plan import Plan, PlanOptions
@@ -116,15 +118,15 @@ def make(
 
 
 def _comparison(config: Config) -> Comparison:
-    """Makes the comparison of records, with the configuration's limit."""
-    from functools import partial
+    """Makes the comparison of records, with the configuration's limit; loads it when there is something to compare."""
+    limit = config.failover.integer("exact.max.records") if "exact.max.records" in config.failover else None
 
-    from failover.inventory.comparing import MAX_RECORDS, record_comparison
+    def comparison(source: Cluster | None, target: Cluster, evidence: Evidence, report: Report) -> Refine:
+        from failover.inventory.comparing import MAX_RECORDS, record_comparison
 
-    given = "exact.max.records" in config.failover
-    return partial(
-        record_comparison, max_records=config.failover.integer("exact.max.records") if given else MAX_RECORDS
-    )
+        return record_comparison(source, target, evidence, report, max_records=MAX_RECORDS if limit is None else limit)
+
+    return comparison
 
 
 def require_place(target: Path) -> None:

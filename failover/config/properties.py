@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from collections.abc import Iterable
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
+from types import ModuleType
 
 import msgspec
 
@@ -59,8 +63,7 @@ def read_properties(path: str | Path) -> PropertiesDocument:
 
 def parse_properties(data: bytes, path: str) -> PropertiesDocument:
     """Parses the bytes of a file called ``path``; raises ConfigError with the line."""
-    import javaproperties
-
+    reading = _reading()
     start = Origin("file", file=path, line=1)
     notes: list[Note] = []
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -79,17 +82,30 @@ def parse_properties(data: bytes, path: str) -> PropertiesDocument:
     entries: list[Entry] = []
     line = 1
     try:
-        for element in javaproperties.parse(_without_empty_beginnings(data)):
-            if isinstance(element, javaproperties.KeyValue):
+        for element in reading.parse(_without_empty_beginnings(data)):
+            if isinstance(element, reading.KeyValue):
                 entries.append(Entry(element.key, element.value, line))
             line += _count_lines(element.source)
-    except javaproperties.InvalidUEscapeError:
+    except reading.InvalidUEscapeError:
         raise ConfigError(
             f"{path}:{line}: a \\u escape is not followed by four hexadecimal digits",
             hint="in a properties file a backslash is written twice: \\\\",
         ) from None
     notes.extend(_duplicates(path, entries))
     return PropertiesDocument(path, tuple(entries), tuple(notes))
+
+
+def _reading() -> ModuleType:
+    """Imports javaproperties.reading without the package around it.
+
+    The package also loads its XML format, whose urllib, http and email modules take longer than this whole package.
+    """
+    spec = find_spec("javaproperties")
+    assert spec is not None  # a dependency
+    name = f"{__name__}.javaproperties"
+    package = sys.modules.setdefault(name, ModuleType(name))
+    package.__path__ = list(spec.submodule_search_locations or ())
+    return import_module(f"{name}.reading")
 
 
 def _without_empty_beginnings(data: bytes) -> bytes:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Mapping
 
@@ -112,7 +111,9 @@ def foreign_protocol(listings: Iterable[ListedGroup]) -> bool:
 
 def not_found(group: str, known: Known) -> GroupNotFound:
     """Makes the error for a group that exists nowhere, with the nearest names."""
-    near = difflib.get_close_matches(group, sorted(known.names()), n=3, cutoff=0.6)
+    from difflib import get_close_matches
+
+    near = get_close_matches(group, sorted(known.names()), n=3, cutoff=0.6)
     hint = f"did you mean {' or '.join(near)}?" if near else "list the groups with: failover plan --all -v"
     where = "exists on neither cluster and in no checkpoint"
     if known.silent_source is not None:

@@ -155,9 +155,10 @@ class Connections:
         Items without an answer from a cluster that is alive otherwise are asked for once more, of
         another broker.
         """
+        self.check()
+        self.client()  # connects by itself, while what comes next is loaded
         from tenacity import RetryCallState, Retrying, retry_if_result, stop_after_delay, wait_random_exponential
 
-        self.check()
         answers: dict[K, V | Fault] = {}
         left: list[K] = list(dict.fromkeys(items))
         lost_before = False

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import re
-import secrets
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -68,7 +67,7 @@ class StateFolder:
     def write(self, path: Path, data: bytes) -> None:
         """Writes a whole file so that after a crash the old or the new one stands, never a part."""
         self.prepare(path.parent)
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+        temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
         try:
             descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
             with os.fdopen(descriptor, "wb") as file:
@@ -87,7 +86,7 @@ class StateFolder:
     def new_id(self, prefix: str, folder: Path) -> str:
         """Picks an identifier that nothing in ``folder`` bears yet: a prefix and six hex digits."""
         while True:
-            candidate = prefix + secrets.token_hex(3)
+            candidate = prefix + os.urandom(3).hex()
             if not any(folder.glob(f"{candidate}*")):
                 return candidate
 

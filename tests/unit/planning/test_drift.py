@@ -11,7 +11,7 @@ from failover.model import Fault
 from failover.model.cluster import ClusterState, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType
 from failover.model.plan import PlanOptions
-from failover.planning import EarlierWrite, TargetNow, check_usable, differences, refusal
+from failover.planning.drift import EarlierWrite, TargetNow, check_usable, differences, refusal
 from tests.unit.planning.worlds import MEMBER, T0, TAKEN, checkpoint, empty, plan, world
 
 PLANNED: dict[str, Any] = {"source": ClusterState.DOWN, "checkpoints": {0: checkpoint(500, 480)}}

@@ -13,7 +13,7 @@ from failover.model.cluster import ClusterState, ClusterStatus, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType
 from failover.model.plan import PlanOptions
 from failover.model.snapshot import ClusterView
-from failover.planning import exit_code
+from failover.planning.build import exit_code
 from failover.planning.group_rules import GROUP_CODES
 from tests.unit.planning.worlds import MEMBER, T0, TAKEN, checkpoint, empty, exact, only_group, plan, world
 

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from failover.model import Precision, Proof, Translation
 from failover.model.cluster import ClusterState
 from failover.model.plan import Action, PlanOptions, Verdict
-from failover.planning import exit_code
+from failover.planning.build import exit_code
 from tests.unit.planning.worlds import checkpoint, plan, world
 
 offsets = st.integers(0, 40)

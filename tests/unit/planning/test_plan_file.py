@@ -7,7 +7,8 @@ import pytest
 
 from failover.errors import PlanInvalid
 from failover.model.cluster import ClusterState
-from failover.planning import decode_plan, encode_plan, fingerprint
+from failover.planning.fingerprint import fingerprint
+from failover.planning.plan_file import decode_plan, encode_plan
 from tests.unit.planning.worlds import checkpoint, exact, plan, world
 
 

@@ -11,7 +11,7 @@ from failover.model.cluster import ClusterState, ClusterStatus, LogRange, TopicI
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
 from failover.model.plan import Plan, PlannedGroup, PlannedPartition, PlanOptions
 from failover.model.snapshot import ClusterView, FlowInfo, SeenCheckpoint, Snapshot
-from failover.planning import make_plan
+from failover.planning.build import make_plan
 
 TAKEN = datetime(2026, 11, 5, 3, 14, 7, tzinfo=UTC)
 T0 = TopicPartition("primary.orders", 0)

@@ -10,7 +10,7 @@ from failover.model.cluster import ClusterState, ClusterStatus, LogRange, TopicI
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
 from failover.model.plan import Plan, PlanOptions
 from failover.model.snapshot import ClusterView, FlowInfo, InternalTopicReading, NotPlanned, SeenCheckpoint, Snapshot
-from failover.planning import make_plan
+from failover.planning.build import make_plan
 from tests.unit.planning.worlds import TAKEN, checkpoint, empty, exact, plan, world
 
 HOSTILE = "evil\x1b[31m\n| =cmd()\u202e<b>`x`"

@@ -29,7 +29,7 @@ from failover.model.execution import (
 )
 from failover.model.groups import Member
 from failover.model.plan import Plan
-from failover.planning import decode_plan
+from failover.planning.plan_file import decode_plan
 from failover.report.encode import to_json
 from failover.report.execution_text import execution_text, rehearsal_text
 from failover.report.history_text import history_text
