@@ -10,6 +10,7 @@ from failover.mm2.filters import NameFilter, group_filter
 from failover.mm2.internal_topics import InternalTopics
 from failover.mm2.replication_policy import TOPIC_MAP_KEY, ReplicationPolicy, policy_from
 from failover.mm2.topic_selection import TopicSelection, selection_from
+from failover.mm2.versions import Mm2Version
 from failover.model.snapshot import FlowInfo
 
 
@@ -17,7 +18,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     """Is the flow ``source`` -> ``target`` as a look at both clusters needs it.
 
     ``rivals``: the other enabled flows into the same target, each with this flow's own rules seen
-    from there (their ``rivals`` are empty).
+    from there (their ``rivals`` are empty). ``mm2_version``: None stands for the newest release.
     """
 
     info: FlowInfo
@@ -28,6 +29,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     group_offsets_synced: bool = False
     rivals: tuple[Flow, ...] = ()
     opposite: Flow | None = None
+    mm2_version: Mm2Version | None = None
 
     @property
     def source(self) -> str:
@@ -98,4 +100,5 @@ def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reverse
         groups=group_filter(checkpoint, config.mm2_version),
         internal=internal,
         group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
+        mm2_version=config.mm2_version,
     )

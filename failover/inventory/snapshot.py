@@ -27,6 +27,7 @@ from failover.inventory.look import (
     silent_view,
 )
 from failover.inventory.mirrored import brought_back, foreign_owners, may_collide, mirrored_topics
+from failover.inventory.mm2_answers import mm2_answers
 from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
 from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
 from failover.kafka.port import Cluster
@@ -156,8 +157,9 @@ class _Look:
 
         checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
         evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
+        questions = questions_of(groups, mirrored, source_view.commits, checkpoints)
         translations, ends = self._translate(
-            [*questions_of(groups, mirrored, source_view.commits, checkpoints), *ends_of(evidence)],
+            [*questions, *ends_of(evidence)],
             evidence,
             None if self.source_lost is not None else source,
             target,
@@ -171,7 +173,7 @@ class _Look:
             groups=groups,
             checkpoints=checkpoints,
             translations=translations,
-            mm2_answers={g: {tp: seen.downstream for tp, seen in found.items()} for g, found in checkpoints.items()},
+            mm2_answers=mm2_answers(flow, questions, checkpoints, syncs),
             not_planned=tuple(sorted((*candidates.left_out, *idle), key=lambda left: left.group)),
             foreign_owners=foreign_owners(mirrored, rivals.result()),
             readings=self._readings(target_first, first, reading),

@@ -110,8 +110,9 @@ class Snapshot(msgspec.Struct, frozen=True):
 
     ``mirrored``: target topic → source topic, for every topic the flow mirrors or mirrored.
     ``groups``: the groups to plan, in name order. ``checkpoints`` and ``translations``: group →
-    TARGET partition → value. ``foreign_owners``: target topic → aliases of other flows' sources
-    that mirror into it too. ``local_topics``: group → topics by their plain name that its
+    TARGET partition → value; ``mm2_answers`` likewise: MM2's checkpoint, or what its own rule makes of
+    the syncs for a group it has not looked at. ``foreign_owners``: target topic → aliases of other
+    flows' sources that mirror into it too. ``local_topics``: group → topics by their plain name that its
     producers write on the source and that would be local on the target.
     ``group_offsets_synced``: the flow's configuration has ``sync.group.offsets.enabled``.
     ``commit_samples``: group → partition → offset on the target in an earlier look, and

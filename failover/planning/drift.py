@@ -211,6 +211,9 @@ def _place(plan: Plan, tp: TopicPartition, offset: int, now: TargetNow) -> Diffe
         return Difference(tp, "not-authorized", text, True)
     if not isinstance(info, TopicInfo):
         return Difference(tp, "topic-missing", f"topic {tp.topic} is gone from the target", True)
+    if tp.partition >= info.partitions:
+        text = f"topic {tp.topic} has {info.partitions} partitions on the target now: {tp} is gone"
+        return Difference(tp, "partition-missing", text, True)
     planned_id = plan.topic_ids.get(tp.topic)
     if planned_id is not None and info.topic_id is not None and planned_id != info.topic_id:
         return Difference(
@@ -219,9 +222,6 @@ def _place(plan: Plan, tp: TopicPartition, offset: int, now: TargetNow) -> Diffe
             f"topic {tp.topic} was deleted and made anew since the plan: its offsets mean nothing now",
             True,
         )
-    if tp.partition >= info.partitions:
-        text = f"topic {tp.topic} has {info.partitions} partitions on the target now: {tp} is gone"
-        return Difference(tp, "partition-missing", text, True)
     log = now.logs.get(tp)
     if log is None:
         return Difference(tp, "target-unavailable", f"the log of {tp} cannot be read", True)

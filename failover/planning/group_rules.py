@@ -153,14 +153,10 @@ def written_by_mm2(snapshot: Snapshot, group: str, tp: TopicPartition, offset: i
     up to the newest checkpoint counts.
     """
     checkpoint = snapshot.checkpoints.get(group, {}).get(tp)
-    answer = snapshot.mm2_answers.get(group, {}).get(tp)
-    if offset == answer or (checkpoint is not None and offset == checkpoint.downstream):
-        return True
-    return (
-        snapshot.group_offsets_synced
-        and checkpoint is not None
-        and (-1 if before is None else before) < offset <= checkpoint.downstream
-    )
+    if checkpoint is None:
+        return False
+    forward = (-1 if before is None else before) < offset <= checkpoint.downstream
+    return offset == checkpoint.downstream or (snapshot.group_offsets_synced and forward)
 
 
 def _source_active(look: GroupLook) -> bool:

@@ -26,10 +26,10 @@ def ahead_because(view: PartitionView) -> str:
     """Names the likely cause of a commit on the target that lies ahead of the translation.
 
     ``this-tool``: the value this tool wrote last. ``consumed-here``: members are there now, or it
-    moved on from what this tool wrote. ``mm2-group-sync``: it equals MM2's own answer or
-    checkpoint, or a checkpoint from before the group was rewound on the source. With the sync
-    configured, moving on from our value may be MM2's work as well, hence ``unknown`` then. On an original
-    (failback) the group consumed itself, before it went to the copies: ``consumed-here``, too.
+    moved on from what this tool wrote. ``mm2-group-sync``: it equals MM2's checkpoint, or one from
+    before the group was rewound on the source. With the sync configured, moving on from our value
+    may be MM2's work as well, hence ``unknown`` then. On an original (failback) the group consumed
+    itself, before it went to the copies: ``consumed-here``, too.
     """
     commit, checkpoint = view.target_commit, view.checkpoint
     if commit is None:
@@ -38,7 +38,7 @@ def ahead_because(view: PartitionView) -> str:
         return "this-tool"
     if view.active:
         return "consumed-here"
-    if commit.offset == view.mm2_answer or (checkpoint is not None and commit.offset == checkpoint.downstream):
+    if checkpoint is not None and commit.offset == checkpoint.downstream:
         return "mm2-group-sync"
     if view.written is not None and commit.offset > view.written and not view.synced:
         return "consumed-here"

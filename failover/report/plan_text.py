@@ -169,7 +169,8 @@ def _evidence(plan: Plan) -> Iterator[str]:
                 yield f"    {inert_line(line)}"
             if p.mm2 is not None:
                 cost = "" if p.mm2.reread is None else f", which reads {things(p.mm2.reread, 'record')} again"
-                yield f"    MM2's own answer is {p.mm2.offset}{cost}"
+                whose = "MM2's own answer is" if p.checkpoint is not None else "MM2 has no checkpoint yet, it would say"
+                yield f"    {whose} {p.mm2.offset}{cost}"
 
 
 def _next(plan: Plan, found: list[GroupRow], width: int) -> list[str]:
