@@ -142,6 +142,12 @@ class Locked(Refused):
     code = "locked"
 
 
+class MirrorMakerRuns(Refused):
+    """Says that MirrorMaker 2 itself runs the flow that was to be replicated; names its workers."""
+
+    code = "mirror-maker-runs"
+
+
 class SourceActive(Refused):
     """Says that consumers are active on the source though ``--require-source-inactive`` was given."""
 

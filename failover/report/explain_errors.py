@@ -93,6 +93,13 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "failover execute when you are sure.",
         "another alias was typed",
     ),
+    "mirror-maker-runs": (
+        "error",
+        "MirrorMaker 2 itself runs this flow (exit 3)",
+        "Its group on the target has members. Both at once would copy every record twice.",
+        "Stop it, then start again; --alongside if the two mirror different topics.",
+        "group us-east-mm2 has us-east->eu-west on 10.1.2.3",
+    ),
     "plan-stale": (
         "error",
         "the plan no longer holds (exit 5)",
