@@ -21,5 +21,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("failover.cli.show", "One execution or plan in full."),
     "report": ("failover.cli.report", "An execution or plan as one HTML file."),
     "diff": ("failover.cli.diff", "What changed between two plans."),
+    "replicate": ("failover.cli.replicate", "Copy topics in MirrorMaker 2's place, exactly once."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
 }

@@ -47,7 +47,13 @@ class Fence(NamedTuple):
     left_out: dict[TopicPartition, Fault]
 
 
-async def fence(cluster: WireCluster, transactional_id: str, partitions: Iterable[TopicPartition]) -> Fence:
+async def fence(
+    cluster: WireCluster,
+    transactional_id: str,
+    partitions: Iterable[TopicPartition],
+    *,
+    owned: tuple[int, int] | None = None,
+) -> Fence:
     """Takes a transactional id over and shuts every earlier owner out of these partitions.
 
     When it returns, on each partition not left out:
@@ -62,16 +68,18 @@ async def fence(cluster: WireCluster, transactional_id: str, partitions: Iterabl
     leader holds up the others and is better not named. At the last epoch of a producer id the coordinator goes on with
     another id, whose markers fence nobody of the old one: so the last epoch only fences and is never handed out.
 
-    Raises ``ProducerFenced`` if somebody else takes the id over meanwhile, ``NotAuthorized`` without WRITE and DESCRIBE
+    ``owned``: the (producer id, epoch) this caller has; then the id is taken from nobody else. Raises
+    ``ProducerFenced`` if somebody else takes the id over meanwhile, ``NotAuthorized`` without WRITE and DESCRIBE
     on it, ``ClusterUnreachable`` when no further marker is written for as long as silence is accepted, ``BrokerError``
     35 for brokers before Kafka 3.0. Takes 0.1 s for 1,000 partitions, 2 to 7 s if their topic has only just been made.
     """
     wanted = list(dict.fromkeys(partitions))
     while True:
-        producer_id, epoch = await init_producer_id(cluster, transactional_id)
+        producer_id, epoch = await init_producer_id(cluster, transactional_id, owned=owned)
         left_out = await fence_again(cluster, transactional_id, producer_id, epoch, wanted)
         if epoch < LAST_EPOCH:
             return Fence(producer_id, epoch, left_out)
+        owned = producer_id, epoch
 
 
 async def fence_again(
@@ -97,13 +105,30 @@ async def fence_again(
     return left_out
 
 
-async def init_producer_id(cluster: WireCluster, transactional_id: str) -> tuple[int, int]:
+async def init_producer_id(
+    cluster: WireCluster, transactional_id: str, *, owned: tuple[int, int] | None = None
+) -> tuple[int, int]:
     """Takes a transactional id over: (producer id, epoch), the epoch higher than any handed out before.
 
     A transaction left open by an earlier owner is aborted and waited for. By itself it fences nobody on a partition
-    (see ``fence``). Raises ``NotAuthorized``, ``ClusterUnreachable``, ``BrokerError``.
+    (see ``fence``). ``owned``: only from this (producer id, epoch), the caller's own (Kafka: KIP-360). Raises
+    ``ProducerFenced`` if that is no longer the newest, ``NotAuthorized``, ``ClusterUnreachable``, ``BrokerError``.
     """
-    return await _Owner(cluster, transactional_id, -1, -1).ask(_init_call(transactional_id))
+    mine = owned or (-1, -1)
+    return await _Owner(cluster, transactional_id, *mine).ask(_init_call(transactional_id, mine))
+
+
+async def new_producer_id(cluster: WireCluster) -> tuple[int, int]:
+    """Asks for a producer id of nobody else's, at epoch 0, that no transactional id guards.
+
+    Raises ``ClusterUnreachable``, ``BrokerError`` (31 on brokers before 2.8 without IDEMPOTENT_WRITE).
+    """
+    answer = await cluster.ask_any(_init_call(None, (-1, -1)))
+    if isinstance(answer, Fault):
+        raise BrokerError(
+            f"cluster {cluster.alias} gives no producer id: {answer}", number=answer.number, name=answer.name
+        )
+    return answer
 
 
 class _Owner:
@@ -177,13 +202,15 @@ def _some(transaction: Transaction) -> str:
     return ", ".join(names) + (f" and {more} more" if more > 0 else "")
 
 
-def _init_call(transactional_id: str) -> Call[tuple[int, int] | Fault]:
+def _init_call(transactional_id: str | None, owned: tuple[int, int]) -> Call[tuple[int, int] | Fault]:
+    """Asks for the next epoch; ``owned`` (-1, -1): whoever had the last."""
+
     def write(out: Writer, version: int) -> None:
         out.string(transactional_id)
         out.int32(_TRANSACTION_TIMEOUT_MS)
         if version >= 3:
-            out.int64(-1)  # whoever owned it
-            out.int16(-1)
+            out.int64(owned[0])
+            out.int16(owned[1])
         out.tags()
 
     def read(reader: Reader, _: int) -> tuple[int, int] | Fault:

@@ -19,7 +19,7 @@ class WireThread:
     """
 
     def __init__(self) -> None:
-        self._loop = _new_loop()
+        self._loop = new_loop()
         self._thread = threading.Thread(target=self._work, name="wire", daemon=True)
         self._closed = False
         self._thread.start()
@@ -72,7 +72,8 @@ class WireThread:
         self._loop.run_forever()
 
 
-def _new_loop() -> asyncio.AbstractEventLoop:
+def new_loop() -> asyncio.AbstractEventLoop:
+    """Makes an event loop: uvloop's where there is one."""
     try:
         import uvloop
     except ImportError:

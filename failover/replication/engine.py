@@ -1,0 +1,358 @@
+"""Copies one flow: discovers what is to be copied, owns its shards, keeps readers and writers going."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections.abc import Coroutine, Iterable
+from typing import Any
+
+from failover.errors import BrokerError, ClusterError, FailoverError, Refused
+from failover.inventory.flow import Flow
+from failover.kafka.wire.cluster import Leader, WireCluster
+from failover.kafka.wire.fetch import Fetched
+from failover.kafka.wire.producer_ids import ProducerFenced
+from failover.model.names import TopicPartition
+from failover.replication.lane import Flight, Lane
+from failover.replication.leaders import Leaders
+from failover.replication.mending import Mender
+from failover.replication.options import ReplicateOptions
+from failover.replication.positions import Positions
+from failover.replication.pulse import Pulse
+from failover.replication.rate import Rate
+from failover.replication.reader import Reader
+from failover.replication.recorder import Recorder
+from failover.replication.route import Room, Route
+from failover.replication.shard import Shard
+from failover.replication.shards import shard_of, transactional_id
+from failover.replication.starting import Starter
+from failover.replication.syncs import Syncs
+from failover.replication.topics import Topics
+from failover.replication.topics_seen import Changes
+from failover.replication.traffic import Traffic
+from failover.replication.writer import Writer
+
+_log = logging.getLogger(__name__)
+
+PULSE_SECONDS = 5.0
+"""So long may the event loop be silent before nothing is sent until the shards are proven to be ours."""
+_BEAT_SECONDS = 0.25
+_KEEP_SECONDS = 86_400.0
+_FINISH_SECONDS = 10.0
+_SHARDS_AT_ONCE = 16
+_PRODUCER_EXPIRATION_MS = 86_400_000
+
+
+class Engine:
+    """Replicates the flow ``source`` -> ``target`` until ``stop`` is called.
+
+    Data goes from a reader (one a source broker) through the lanes to a writer (one a target broker); everything
+    else acts on lanes that stand still: shards start them, the mender starts them again.
+    """
+
+    def __init__(
+        self,
+        flow: Flow,
+        source: WireCluster,
+        target: WireCluster,
+        *,
+        topics: Topics,
+        positions: Positions,
+        syncs: Syncs,
+        options: ReplicateOptions,
+    ) -> None:
+        self.flow = flow
+        self.options = options
+        self.routes: dict[TopicPartition, Route] = {}
+        self.shards: dict[int, Shard] = {}
+        self.recorder = Recorder(positions, syncs)
+        self.traffic = Traffic()
+        self.source_leaders, self.target_leaders = Leaders(source), Leaders(target)
+        self._source, self._target = source, target
+        self._topics, self._positions, self._syncs = topics, positions, syncs
+        self._room = Room(options.buffer_bytes)
+        self._rate = Rate(options.rate_bytes)
+        self._pulse = Pulse(PULSE_SECONDS)
+        self._readers: dict[int, Reader] = {}
+        self._writers: dict[int, Writer] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._turns = asyncio.Semaphore(_SHARDS_AT_ONCE)
+        self._stop = asyncio.Event()
+        self._look = asyncio.Event()
+        self._answered = asyncio.Event()
+        self._failure: BaseException | None = None
+        self._expiration_ms = _PRODUCER_EXPIRATION_MS
+        self._starter = Starter(self, source, target, positions, syncs)
+        self.mender = Mender(self, source)
+        self._lost: set[tuple[str, int]] = set()
+
+    # -- life ------------------------------------------------------------------------------------
+
+    async def run(self) -> None:
+        """Replicates until ``stop``; what is on its way then is waited for and written down.
+
+        Raises ``Refused`` when another worker has taken a shard, ``ClusterError`` when a cluster cannot be used at the
+        start.
+        """
+        await self._positions.open()
+        await self._syncs.open()
+        await self._starter.read_anchors()
+        self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
+        self._look.set()
+        background = [self._beat(), self._keep(), self._discover(), self.recorder.run()]
+        for work in background:
+            self.spawn(work)
+        try:
+            await self._stop.wait()
+        finally:
+            await self._finish()
+        if self._failure is not None:
+            raise self._failure
+
+    def stop(self) -> None:
+        """Ends ``run`` in good order."""
+        self._stop.set()
+
+    def fail(self, error: BaseException) -> None:
+        """Ends ``run`` with an error, the first one."""
+        if self._failure is None:
+            self._failure = error
+        self._stop.set()
+
+    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+        """Runs a coroutine beside the others; an error nobody expects ends the engine."""
+        task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._done)
+
+    def look_soon(self) -> None:
+        """Looks at the topics of both clusters before it is time to."""
+        self._look.set()
+
+    @property
+    def stopping(self) -> bool:
+        return self._stop.is_set()
+
+    def fresh_from(self) -> int:
+        """Gives the timestamp (epoch ms) from which on records keep their producer in a broker's memory for a while."""
+        return int(time.time() * 1000) - self._expiration_ms // 2
+
+    # -- what the parts report -------------------------------------------------------------------
+
+    def arrived(self, route: Route) -> None:
+        writer = self._writers.get(route.target_node)
+        if writer is not None:
+            writer.wake(route)
+
+    def accepted(self, route: Route, flight: Flight) -> None:
+        batch = flight.outgoing
+        size = len(batch.data)
+        self.traffic.add(batch.records, size, batch.kind)
+        self._answered.set()
+        self.recorder.moved(route, size)
+        if route.reason:
+            self.mender.recovered(route)
+        reader = self._readers.get(route.source_node)
+        if reader is not None:
+            reader.freed(route)
+
+    def drained(self, route: Route) -> None:
+        self._answered.set()
+        route.shard.quiet()
+        self.mender.drained(route)
+
+    def unreadable(self, route: Route, fetched: Fetched) -> None:
+        self.mender.unreadable(route, fetched)
+
+    def damaged(self, route: Route, why: str) -> None:
+        self.mender.damaged(route, why)
+
+    def source_lost(self, routes: Iterable[Route], error: ClusterError) -> None:
+        routes = list(routes)
+        for route in routes[:1]:
+            self._say_lost("source", route.source_node, error)
+        self.spawn(self.mender.follow_source(routes))
+
+    def target_lost(self, node: int, error: ClusterError) -> None:
+        self._say_lost("target", node, error)
+        self.spawn(self.mender.follow_target([route for route in self.routes.values() if route.target_node == node]))
+
+    def heard(self, side: str, node: int) -> None:
+        """Notes that a broker answers (again)."""
+        if (side, node) in self._lost:
+            self._lost.discard((side, node))
+            _log.warning("%s broker %d answers again", side, node)
+
+    def started(self, routes: Iterable[Route]) -> None:
+        self.spawn(self._open(list(routes)))
+
+    def fenced(self, shard: Shard, error: ProducerFenced) -> None:
+        self.fail(
+            Refused(
+                f"flow {self.flow.source}->{self.flow.target}: another worker has taken over"
+                f" (shard {shard.number}: {error.message})",
+                hint="one worker at a time replicates a flow; leave the other running, or stop it and start this one",
+            )
+        )
+
+    # -- routes ----------------------------------------------------------------------------------
+
+    def place(self, route: Route, *, source: Leader | None = None, target: Leader | None = None) -> None:
+        """Gives a route its brokers, and wakes whoever has to do with it."""
+        if source is not None:
+            if route.source_node != source.node and (old := self._readers.get(route.source_node)) is not None:
+                old.remove(route)
+            route.source_node, route.source_epoch = source.node, source.epoch
+            self._reader(source.node).add(route)
+        if target is not None:
+            route.target_node = target.node
+        if route.target_node >= 0:
+            self._writer(route.target_node).wake(route)
+
+    def touch(self, route: Route) -> None:
+        """Looks again at what a lane wants to read."""
+        if (reader := self._readers.get(route.source_node)) is not None:
+            reader.touch(route)
+
+    def shard(self, number: int) -> Shard:
+        """Gives a shard, owned from its first lane on."""
+        shard = self.shards.get(number)
+        if shard is None:
+            flow = self.flow
+            shard = self.shards[number] = Shard(
+                number,
+                transactional_id(flow.source, flow.target, number),
+                self._target,
+                start=self._starter.start,
+                events=self,
+                turns=self._turns,
+                required=self.options.exactly_once == "required",
+            )
+            self.spawn(shard.run())
+        return shard
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _discover(self) -> None:
+        """Looks at the topics now, whenever asked, and every ``refresh.topics.interval.seconds``."""
+        first = True
+        while True:
+            wait = self.options.refresh_seconds
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._look.wait(), None if wait == float("inf") else wait)
+            self._look.clear()
+            try:
+                self._apply(await self._topics.refresh())
+                first = False
+            except (ClusterError, BrokerError) as error:
+                if first:
+                    self.fail(error)
+                    return
+                _log.warning("topics cannot be looked at: %s", error)
+            await asyncio.sleep(1.0)  # whoever asks again and again is answered once a second
+
+    def _apply(self, found: Changes) -> None:
+        """Begins and ends lanes as the topics have changed."""
+        for pair in found.gone:
+            route = self.routes.pop(pair.source, None)
+            if route is not None:
+                _log.warning("%s ends: the source does not have it any more", route)
+                self._close(route)
+        by_shard: dict[int, list[Route]] = {}
+        for pair in found.added:
+            if pair.source in self.routes:
+                continue  # the target's partition was away for a while
+            number = shard_of(pair.source)
+            route = Route(Lane(pair.source, pair.target), self.shard(number), self._room)
+            route.source_id, route.target_id = pair.source_id, pair.target_id
+            self.routes[pair.source] = route
+            by_shard.setdefault(number, []).append(route)
+        for number, routes in by_shard.items():
+            self.shard(number).add(routes)
+        for pair in (*found.added, *found.source_recreated, *found.target_recreated):
+            route = self.routes[pair.source]
+            if pair.source_id != route.source_id:
+                self.mender.source_recreated(route, pair.source_id)
+            if pair.target_id != route.target_id:
+                self.mender.target_recreated(route, pair.target_id)
+
+    def _close(self, route: Route) -> None:
+        if (reader := self._readers.get(route.source_node)) is not None:
+            reader.remove(route)
+        route.shard.remove(route)
+
+    async def _open(self, routes: list[Route]) -> None:
+        """Finds the brokers of lanes that have just been started."""
+        await self.mender.follow_source(routes, known=True)
+        await self.mender.follow_target(routes, known=True)
+
+    async def _beat(self) -> None:
+        while True:
+            silent = self._pulse.beat()
+            if silent:
+                _log.warning("this process stood still for %.1f s; every shard is looked at again", silent)
+                for shard in self.shards.values():
+                    shard.sending = False
+                    shard.doubt(f"silent for {silent:.1f} s")
+            await asyncio.sleep(_BEAT_SECONDS)
+
+    async def _keep(self) -> None:
+        while True:
+            await asyncio.sleep(_KEEP_SECONDS)
+            for shard in list(self.shards.values()):
+                try:
+                    await shard.keep(self._positions.partition_of(shard.number))
+                except ProducerFenced as error:
+                    self.fenced(shard, error)
+                except FailoverError as error:
+                    _log.warning("shard %d cannot be kept alive: %s", shard.number, error)
+
+    async def _finish(self) -> None:
+        """Sends nothing new, waits for what is on its way, writes down where every lane stands."""
+        for shard in self.shards.values():
+            shard.sending = False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(_FINISH_SECONDS):
+                while any(route.lane.flights for route in self.routes.values()):
+                    self._answered.clear()
+                    await self._answered.wait()
+        tasks = list(self._tasks)
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+        await self.recorder.flush()
+
+    def _reader(self, node: int) -> Reader:
+        reader = self._readers.get(node)
+        if reader is None:
+            reader = self._readers[node] = Reader(
+                self._source, node, self.options.read, room=self._room, rate=self._rate, events=self
+            )
+            self.spawn(reader.run())
+        return reader
+
+    def _writer(self, node: int) -> Writer:
+        writer = self._writers.get(node)
+        if writer is None:
+            writer = self._writers[node] = Writer(
+                self._target,
+                node,
+                self.options.write,
+                events=self,
+                fresh_from=self.fresh_from,
+                alive=self._pulse.alive,
+            )
+            self.spawn(writer.run())
+        return writer
+
+    def _say_lost(self, side: str, node: int, error: ClusterError) -> None:
+        if (side, node) not in self._lost:
+            self._lost.add((side, node))
+            _log.warning("%s broker %d: %s", side, node, error)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            self.fail(error)

@@ -1,0 +1,129 @@
+"""The settings of ``replicate``: this tool's own, and those of MirrorMaker 2's clients that mean something here."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Literal, cast
+
+import msgspec
+
+from failover.config.flow import Config, FlowConfig
+from failover.config.mm2 import client_properties
+from failover.config.mm2_keys import SOURCE
+from failover.config.settings import Setting, Settings
+from failover.errors import ConfigError
+from failover.replication.batches import Limits
+from failover.replication.reader import ReadSettings
+from failover.replication.writer import WriteSettings
+
+_UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
+_TIMES = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
+
+
+class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """Says how one flow is replicated.
+
+    ``buffer_bytes``: read and not yet acknowledged, all partitions together (``failover.replicator.buffer.memory``).
+    ``rate_bytes``: read from the source a second, 0: no bound (``failover.replicator.rate.limit.bytes``).
+    ``restart``: whether a partition that stands still is tried again, after ``restart_min`` to ``restart_max`` seconds.
+    ``exactly_once`` required: a shard that cannot be fenced stands still.
+    """
+
+    buffer_bytes: int = 256 << 20
+    rate_bytes: int = 0
+    restart: Literal["never", "backoff"] = "backoff"
+    restart_min: float = 1.0
+    restart_max: float = 60.0
+    exactly_once: Literal["required", "preferred"] = "preferred"
+    refresh_seconds: float = 600.0
+    from_start: bool = True
+    read: ReadSettings = ReadSettings()
+    write: WriteSettings = WriteSettings()
+
+
+def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
+    """Reads a flow's options; raises ConfigError naming key, file and line."""
+    own = config.failover
+    consumer = Settings(client_properties(flow.connectors[SOURCE], "source", "consumer"))
+    producer = Settings(client_properties(flow.connectors[SOURCE], "target", "producer"))
+    isolation = flow.isolation_level
+    if isolation not in ("read_committed", "read_uncommitted"):
+        raise _wrong(consumer["isolation.level"], "write read_committed or read_uncommitted")
+    reset = consumer.text("auto.offset.reset").lower() if "auto.offset.reset" in consumer else "earliest"
+    if reset not in ("earliest", "latest"):
+        raise _wrong(consumer["auto.offset.reset"], "write earliest or latest")
+    partition_bytes = _integer(consumer, "max.partition.fetch.bytes", 1 << 20)
+    request_bytes = _integer(producer, "max.request.size", 4 << 20)
+    return ReplicateOptions(
+        buffer_bytes=_size(own, "replicator.buffer.memory", 256 << 20),
+        rate_bytes=_size(own, "replicator.rate.limit.bytes", 0),
+        restart=cast(Literal["never", "backoff"], _choice(own, "replicator.restart", ("backoff", "never"))),
+        restart_min=_seconds(own, "replicator.restart.min", 1.0),
+        restart_max=_seconds(own, "replicator.restart.max", 60.0),
+        exactly_once=cast(
+            Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
+        ),
+        refresh_seconds=_refresh(flow),
+        from_start=reset == "earliest",
+        read=ReadSettings(
+            fetch_max_bytes=_integer(consumer, "fetch.max.bytes", 8 << 20),
+            max_partition_fetch_bytes=partition_bytes,
+            fetch_max_wait_ms=_integer(consumer, "fetch.max.wait.ms", 500),
+            fetch_min_bytes=_integer(consumer, "fetch.min.bytes", 1),
+            read_committed=isolation == "read_committed",
+            lane_bytes=max(4 << 20, 4 * partition_bytes),
+            limits=Limits(batch_bytes=min(512 << 10, request_bytes)),
+        ),
+        write=WriteSettings(request_bytes=request_bytes),
+    )
+
+
+def _refresh(flow: FlowConfig) -> float:
+    """Gives the seconds between two looks at the topics, infinity where they are switched off."""
+    if not flow.connectors[SOURCE].boolean("refresh.topics.enabled"):
+        return float("inf")
+    return float(flow.refresh_topics_interval_seconds)
+
+
+def _integer(settings: Settings, key: str, default: int) -> int:
+    if key not in settings:
+        return default
+    value = settings.integer(key)
+    if value < 0:
+        raise _wrong(settings[key], "write a number that is not negative")
+    return value
+
+
+def _size(settings: Mapping[str, Setting], key: str, default: int) -> int:
+    setting = settings.get(key)
+    if setting is None:
+        return default
+    match = re.fullmatch(r"([0-9]+)\s*([kmg]?)(?:i?b)?", setting.trimmed.lower())
+    if match is None:
+        raise _wrong(setting, "write bytes, or a number with k, m or g behind it")
+    return int(match[1]) * _UNITS[match[2]]
+
+
+def _seconds(settings: Mapping[str, Setting], key: str, default: float) -> float:
+    setting = settings.get(key)
+    if setting is None:
+        return default
+    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)", setting.trimmed.lower())
+    if match is None:
+        raise _wrong(setting, "write a duration such as 30s or 5m")
+    return float(match[1]) * _TIMES[match[2]]
+
+
+def _choice(settings: Mapping[str, Setting], key: str, choices: tuple[str, ...]) -> str:
+    """Gives the setting's value, the first choice where there is none."""
+    setting = settings.get(key)
+    if setting is None:
+        return choices[0]
+    if setting.trimmed.lower() not in choices:
+        raise _wrong(setting, f"write {' or '.join(choices)}")
+    return setting.trimmed.lower()
+
+
+def _wrong(setting: Setting, hint: str) -> ConfigError:
+    return ConfigError(f"{setting.described()}: {setting.shown!r} cannot be used", hint=hint)

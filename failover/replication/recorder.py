@@ -1,0 +1,134 @@
+"""Writes down how far each lane has come: its anchor, then its offset syncs."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+from collections.abc import Iterable
+from typing import Protocol
+
+from failover.errors import FailoverError
+from failover.model.names import Fault, TopicPartition
+from failover.replication.anchor import Anchor
+from failover.replication.route import Route
+
+_log = logging.getLogger(__name__)
+
+_EVERY_SECONDS = 1.0
+_EVERY_BYTES = 64 << 20
+
+
+class AnchorStore(Protocol):
+    """Keeps anchors; see ``failover.replication.positions``."""
+
+    async def write(self, anchors: dict[TopicPartition, Anchor]) -> dict[TopicPartition, Fault]:
+        """Writes anchors; gives those that could not be."""
+
+
+class SyncStore(Protocol):
+    """Keeps offset syncs; see ``failover.replication.syncs``."""
+
+    async def write(self, rows: list[tuple[TopicPartition, int, int]]) -> Fault | None:
+        """Writes rows of (source partition, source offset, target offset) in order; gives why it could not."""
+
+
+class Recorder:
+    """Writes anchors and syncs of the lanes that moved: every second, or sooner after ``_EVERY_BYTES``.
+
+    Each record is true for ever for the topics it names, so one that arrives late, twice or from a worker that is no
+    longer the owner does no harm: it makes the next start read a little more. What could not be written is written
+    with the next round, as it stands then.
+    """
+
+    def __init__(self, positions: AnchorStore, syncs: SyncStore) -> None:
+        self._positions = positions
+        self._syncs = syncs
+        self._moved: dict[Route, None] = {}
+        self._bytes = 0
+        self._due = asyncio.Event()
+        self._failing: set[str] = set()
+
+    def moved(self, route: Route, size: int) -> None:
+        """Notes that a lane's anchor moved, over ``size`` bytes."""
+        self._moved[route] = None
+        self._bytes += size
+        if self._bytes >= _EVERY_BYTES:
+            self._due.set()
+
+    async def run(self) -> None:
+        """Writes until cancelled."""
+        while True:
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(self._due.wait(), _EVERY_SECONDS)
+            self._due.clear()
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Writes what moved since the last time."""
+        moved, self._moved, self._bytes = self._moved, {}, 0
+        if not moved:
+            return
+        anchors: dict[TopicPartition, Anchor] = {}
+        rows: list[tuple[TopicPartition, int, int]] = []
+        for route in moved:
+            lane = route.lane
+            anchor = anchor_of(route)
+            anchors[lane.source] = anchor
+            if not route.anchors or route.anchors[-1] != anchor:
+                route.anchors.append(anchor)
+            rows += [(lane.source, upstream, downstream) for upstream, downstream in lane.syncs()]
+        try:
+            refused = await self._positions.write(anchors)
+        except FailoverError as error:
+            self._say("positions", f"positions cannot be written: {error}")
+            refused = dict.fromkeys(anchors, Fault(-1, "NOT_WRITTEN"))
+        else:
+            if refused:
+                tp, reason = next(iter(refused.items()))
+                self._say("positions", f"{len(refused)} positions cannot be written; of {tp}: {reason}")
+            else:
+                self._heal("positions")
+        self._moved.update({route: None for route in moved if route.lane.source in refused})
+        if rows:
+            await self._write_syncs(rows)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _write_syncs(self, rows: list[tuple[TopicPartition, int, int]]) -> None:
+        try:
+            reason: object = await self._syncs.write(rows)
+        except FailoverError as error:
+            reason = error
+        if reason is not None:
+            self._say("syncs", f"{len(rows)} offset syncs cannot be written: {reason}")
+        else:
+            self._heal("syncs")
+
+    def _say(self, what: str, text: str) -> None:
+        if what not in self._failing:
+            self._failing.add(what)
+            _log.error("%s", text)
+
+    def _heal(self, what: str) -> None:
+        if what in self._failing:
+            self._failing.discard(what)
+            _log.warning("%s are written again", "positions" if what == "positions" else "offset syncs")
+
+
+def anchor_of(route: Route) -> Anchor:
+    """Gives the anchor at which a route's lane stands."""
+    lane = route.lane
+    return Anchor(
+        lane.upstream,
+        lane.downstream,
+        route.source_id,
+        route.target_id,
+        lane.leader_epoch if not lane.pending else -1,
+    )
+
+
+def anchors_of(route: Route, kept: Iterable[Anchor] = ()) -> tuple[Anchor, ...]:
+    """Gives every anchor known for a route, newest first: its lane's own, those of this run, those ``kept`` before."""
+    own = [anchor_of(route)] if route.generation else []
+    return tuple(dict.fromkeys([*own, *reversed(route.anchors), *kept]))

@@ -1,0 +1,79 @@
+"""A lane's place among the brokers: who leads its partition on either side, and who is responsible for it."""
+
+from __future__ import annotations
+
+from collections import deque
+from typing import TYPE_CHECKING
+
+from failover.kafka.wire.metadata import NO_TOPIC_ID
+from failover.replication.lane import Lane
+
+if TYPE_CHECKING:
+    from failover.replication.anchor import Anchor
+    from failover.replication.shard import Shard
+
+_ANCHORS = 64
+
+
+class Room:
+    """Bounds the bytes that are read and not yet acknowledged, all lanes together."""
+
+    def __init__(self, most: int) -> None:
+        self.most = most
+        self.used = 0
+
+    @property
+    def full(self) -> bool:
+        return self.used >= self.most
+
+
+class Route:
+    """Is a lane with what the engine knows of it.
+
+    ``source_id``, ``target_id``: topic ids. ``source_node``, ``target_node``: the brokers it is read from and written
+    to, -1 while there is none. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands
+    still, "" while it does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its
+    lane was started last, 0 before. ``attempts``: to bring it back since it last went on.
+    """
+
+    __slots__ = (
+        "_counted",
+        "anchors",
+        "attempts",
+        "generation",
+        "lane",
+        "mending",
+        "reason",
+        "room",
+        "shard",
+        "source_end",
+        "source_epoch",
+        "source_id",
+        "source_node",
+        "target_id",
+        "target_node",
+    )
+
+    def __init__(self, lane: Lane, shard: Shard, room: Room) -> None:
+        self.lane = lane
+        self.shard = shard
+        self.room = room
+        self.source_id = self.target_id = NO_TOPIC_ID
+        self.source_node = self.target_node = -1
+        self.source_epoch = -1
+        self.source_end = -1
+        self.reason = ""
+        self.anchors: deque[Anchor] = deque(maxlen=_ANCHORS)
+        self.generation = 0
+        self.mending = False
+        self.attempts = 0
+        self._counted = 0
+
+    def count(self) -> None:
+        """Brings the room's account up to date; after whatever changes what the lane holds."""
+        held = self.lane.buffered
+        self.room.used += held - self._counted
+        self._counted = held
+
+    def __str__(self) -> str:
+        return f"{self.lane.source} -> {self.lane.target}"

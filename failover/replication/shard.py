@@ -1,0 +1,232 @@
+"""Owns one shard of a flow: fences those before it, finds where copying goes on, starts the lanes, and doubts again."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from typing import Protocol
+
+from failover.errors import BrokerError, ClusterError, NotAuthorized
+from failover.kafka.wire.cluster import Leader, WireCluster
+from failover.kafka.wire.producer_ids import ProducerFenced, fence, fence_again, new_producer_id
+from failover.model.names import Fault, TopicPartition
+from failover.replication.lane import State
+from failover.replication.route import Route
+
+_log = logging.getLogger(__name__)
+
+_UNSUPPORTED = 35
+_LONGEST_PAUSE = 5.0
+
+Start = Callable[[Sequence[Route]], Awaitable[None]]
+"""Finds where each route goes on and starts its lane, or says in ``Route.reason`` why it cannot."""
+
+
+class ShardEvents(Protocol):
+    """Is told what becomes of a shard."""
+
+    def started(self, routes: Iterable[Route]) -> None:
+        """Says that lanes are open."""
+
+    def fenced(self, shard: Shard, error: ProducerFenced) -> None:
+        """Says that another worker owns the shard now."""
+
+
+class Shard:
+    """Keeps one transactional id and the lanes that write with its producer.
+
+    Invariants:
+
+    - A lane of the shard is open only under the producer and epoch of ``producer_id`` and ``epoch``, and only after
+      these were fenced on its target partition and what the target holds was looked at behind the fence.
+    - A new epoch is asked for only while none of the shard's lanes has a batch on its way.
+    - After the first, each new epoch is taken from this worker's own (Kafka: KIP-360): one that was overtaken gets
+      ``ProducerFenced`` and stops, so two workers never take a shard from one another in turns.
+
+    ``guarded``: False where the target does not let us fence (no right on the transactional id, a broker without the
+    requests): what one worker writes is exact then, a second one is not held off.
+    """
+
+    def __init__(
+        self,
+        number: int,
+        transactional_id: str,
+        target: WireCluster,
+        *,
+        start: Start,
+        events: ShardEvents,
+        turns: asyncio.Semaphore,
+        required: bool,
+    ) -> None:
+        self.number = number
+        self.transactional_id = transactional_id
+        self.routes: dict[TopicPartition, Route] = {}
+        self.producer_id = self.epoch = -1
+        self.sending = False
+        self.guarded = True
+        self.generation = 0
+        self._target = target
+        self._start = start
+        self._events = events
+        self._turns = turns
+        self._required = required
+        self._new: dict[Route, None] = {}
+        self._doubt = ""
+        self._work = asyncio.Event()
+        self._quiet = asyncio.Event()
+
+    def add(self, routes: Iterable[Route]) -> None:
+        """Takes further lanes, or stopped ones again."""
+        for route in routes:
+            self.routes[route.lane.source] = route
+            self._new[route] = None
+        self._work.set()
+
+    def remove(self, route: Route) -> None:
+        """Lets a lane go; it is closed."""
+        route.lane.close()
+        route.count()
+        self.routes.pop(route.lane.source, None)
+        self._new.pop(route, None)
+
+    def doubt(self, why: str) -> None:
+        """Says that what the target holds must be looked up behind a new fence."""
+        if not self._doubt:
+            self._doubt = why
+            if self.owned:
+                _log.warning("shard %d: %s; fencing anew and looking at the target", self.number, why)
+        self._work.set()
+
+    def quiet(self) -> None:
+        """Says that a lane has nothing on its way any more."""
+        self._quiet.set()
+
+    @property
+    def owned(self) -> bool:
+        return self.producer_id >= 0
+
+    async def run(self) -> None:
+        """Works until cancelled, or until another worker has taken the shard."""
+        pause = 0.1
+        while True:
+            await self._work.wait()
+            self._work.clear()
+            try:
+                async with self._turns:
+                    if not self.owned or self._doubt:
+                        await self._take()
+                    elif self._new:
+                        await self._extend()
+                pause = 0.1
+            except ProducerFenced as error:
+                self.sending = False
+                self._events.fenced(self, error)
+                return
+            except (ClusterError, BrokerError) as error:
+                _log.warning("shard %d: %s; again in %.1f s", self.number, error, pause)
+                await asyncio.sleep(pause)
+                pause = min(pause * 2, _LONGEST_PAUSE)
+                self._work.set()
+            if self._new or self._doubt:
+                if not self._work.is_set():
+                    await asyncio.sleep(pause)  # a partition without a leader
+                    pause = min(pause * 2, _LONGEST_PAUSE)
+                self._work.set()
+
+    async def keep(self, partition: TopicPartition) -> None:
+        """Uses the transactional id once, over a partition that holds no data, so that it is not forgotten.
+
+        Raises ``ProducerFenced`` where it is no longer ours.
+        """
+        if self.owned and self.guarded:
+            await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _take(self) -> None:
+        """Fences all of the shard's partitions at a new epoch and starts their lanes anew."""
+        self.sending = False
+        for route in self.routes.values():
+            route.lane.hold()
+            route.count()
+        while any(route.lane.state is State.DRAINING for route in self.routes.values()):
+            self._quiet.clear()
+            await self._quiet.wait()
+        self._doubt, self._new = "", {}
+        routes, leaderless = await self._led(list(self.routes.values()))
+        await self._fence(routes)
+        self.generation += 1
+        self._new.update(dict.fromkeys(leaderless))
+        self.sending = True
+        await self._begin(routes)
+
+    async def _extend(self) -> None:
+        """Fences further partitions at the epoch we have and starts their lanes."""
+        wanted, self._new = [route for route in self._new if route.lane.state is not State.OPEN], {}
+        routes, leaderless = await self._led(wanted)
+        self._new.update(dict.fromkeys(leaderless))
+        for route in routes:
+            if route.generation == self.generation:
+                # It has used this epoch's sequences; only a new epoch lets it begin at 0 again.
+                self.doubt(f"{route} is started again")
+                return
+        if routes and self.guarded:
+            left_out = await fence_again(
+                self._target, self.transactional_id, self.producer_id, self.epoch, [r.lane.target for r in routes]
+            )
+            routes = self._without(routes, left_out)
+        await self._begin(routes)
+
+    async def _begin(self, routes: list[Route]) -> None:
+        if routes:
+            await self._start(routes)
+            opened = [route for route in routes if route.lane.state is State.OPEN]
+            for route in opened:
+                route.generation = self.generation
+            self._events.started(opened)
+
+    async def _fence(self, routes: list[Route]) -> None:
+        targets = [route.lane.target for route in routes]
+        owned = (self.producer_id, self.epoch) if self.owned and self.guarded else None
+        if self.guarded:
+            try:
+                fenced = await fence(self._target, self.transactional_id, targets, owned=owned)
+            except (NotAuthorized, BrokerError) as error:
+                if isinstance(error, ProducerFenced) or self._required or self.owned:
+                    raise
+                if isinstance(error, BrokerError) and error.number != _UNSUPPORTED:
+                    raise
+                self.guarded = False
+                _log.warning("%s: exact for one worker, not fenced against a second", error)
+            else:
+                self.producer_id, self.epoch = fenced.producer_id, fenced.epoch
+                routes[:] = self._without(routes, fenced.left_out)
+                return
+        self.producer_id, self.epoch = await new_producer_id(self._target)
+
+    def _without(self, routes: list[Route], left_out: dict[TopicPartition, Fault]) -> list[Route]:
+        """Puts routes that could not be fenced aside, to be tried again."""
+        for route in routes:
+            reason = left_out.get(route.lane.target)
+            if reason is not None:
+                route.lane.close()
+                route.count()
+                route.reason = f"cannot be fenced: {reason}"
+                self._new[route] = None
+        return [route for route in routes if route.lane.target not in left_out]
+
+    async def _led(self, routes: list[Route]) -> tuple[list[Route], list[Route]]:
+        """Parts routes by whether their target partition has a leader: one without would hold up the fence."""
+        leaders = await self._target.leaders({route.lane.target for route in routes}, refresh=True)
+        led, leaderless = [], []
+        for route in routes:
+            leader = leaders[route.lane.target]
+            if isinstance(leader, Leader):
+                led.append(route)
+            else:
+                route.lane.close()
+                route.count()
+                route.reason = f"target partition {route.lane.target}: {leader}"
+                leaderless.append(route)
+        return led, leaderless

@@ -1,0 +1,113 @@
+"""Finds where lanes go on, and opens them there."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from failover.errors import FailoverError
+from failover.kafka.wire.cluster import WireCluster
+from failover.model.names import Fault, TopicPartition
+from failover.replication.anchor import Anchor
+from failover.replication.locate import Located, Place, Unknown, locate
+from failover.replication.positions import Positions
+from failover.replication.recorder import anchors_of
+from failover.replication.route import Route
+from failover.replication.syncs import Syncs
+
+if TYPE_CHECKING:
+    from failover.replication.engine import Engine
+
+_log = logging.getLogger(__name__)
+
+
+class Starter:
+    """Opens lanes at the place that anchors and the logs of both sides agree on.
+
+    Anchors come from the lane itself, from the positions on record, and, only where these do not tell, from the whole
+    topic of offset syncs. A lane for which the logs do not tell stays closed: nothing is guessed.
+    """
+
+    def __init__(
+        self, engine: Engine, source: WireCluster, target: WireCluster, positions: Positions, syncs: Syncs
+    ) -> None:
+        self._engine = engine
+        self._source, self._target = source, target
+        self._positions, self._syncs = positions, syncs
+        self._kept: dict[TopicPartition, Anchor] = {}
+
+    async def read_anchors(self) -> None:
+        """Reads the positions on record. Raises ``ClusterError``, ``BrokerError``."""
+        self._kept = await self._positions.read()
+
+    async def start(self, routes: Sequence[Route]) -> None:
+        """Opens the lanes of routes behind their shard's fence; sets ``Route.reason`` of those that stay closed."""
+        found = await self._locate(routes, {})
+        unknown = [route for route in routes if isinstance(found[route.lane.source], Unknown)]
+        if unknown:
+            found.update(await self._locate(unknown, await self._synced(unknown)))
+        for route in routes:
+            self._open(route, found[route.lane.source])
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _locate(
+        self, routes: Sequence[Route], synced: Mapping[TopicPartition, Sequence[Anchor]]
+    ) -> dict[TopicPartition, Located | Unknown | Fault]:
+        options = self._engine.options
+        places = []
+        for route in routes:
+            tp = route.lane.source
+            kept = [self._kept[tp]] if tp in self._kept else []
+            places.append(
+                Place(
+                    source=tp,
+                    target=route.lane.target,
+                    anchors=anchors_of(route, [*kept, *synced.get(tp, ())]),
+                    source_topic_id=route.source_id,
+                    target_topic_id=route.target_id,
+                )
+            )
+        return await locate(
+            self._source,
+            self._target,
+            places,
+            read_committed=options.read.read_committed,
+            start="earliest" if options.from_start else "latest",
+        )
+
+    async def _synced(self, routes: Sequence[Route]) -> dict[TopicPartition, Sequence[Anchor]]:
+        try:
+            syncs = await self._syncs.read_last({route.lane.source for route in routes})
+        except FailoverError as error:
+            _log.warning("offset syncs cannot be read: %s", error)
+            return {}
+        return {tp: anchors[::-1] for tp, anchors in syncs.items()}
+
+    def _open(self, route: Route, found: Located | Unknown | Fault) -> None:
+        lane = route.lane
+        if isinstance(found, Located):
+            if found.lost:
+                _log.warning(
+                    "%s: %d records of the source are gone before they were copied; going on at offset %d",
+                    route,
+                    found.lost,
+                    found.upstream,
+                )
+            lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
+            _log.info(
+                "%s: from source offset %d on, to target offset %d (%s)",
+                route,
+                found.upstream,
+                found.downstream,
+                found.how,
+            )
+            if route.reason:
+                route.reason = ""
+            self._engine.recorder.moved(route, 0)
+            return
+        lane.close()
+        route.count()
+        why = f"position-unknown: {found.reason}" if isinstance(found, Unknown) else f"its logs cannot be read: {found}"
+        self._engine.mender.stopped(route, why)
