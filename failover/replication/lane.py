@@ -26,7 +26,7 @@ those it can tell a batch that comes again (measured on Kafka 4.1.1: the sixth f
 _FENCED = frozenset({47, 90})  # INVALID_PRODUCER_EPOCH, PRODUCER_FENCED
 # UNKNOWN_TOPIC_OR_PARTITION is retried: a broker that has just become the leader may not know it yet. What is not
 # known for long is found by the next look at the topics.
-_PASSING = frozenset({3, 5, 6, 9, 13, 19, 56, 72, 74, 75, 78, 89})
+_PASSING = frozenset({5, 9, 13, 19, 72, 74, 75, 78, 89})
 # It may lie in the log: REQUEST_TIMED_OUT, NOT_ENOUGH_REPLICAS_AFTER_APPEND, and what a broker answers that lost the
 # partition, its lead or its disk while a batch it had appended waited for the replicas (Kafka: DelayedProduce).
 _UNCERTAIN = frozenset({3, 6, 7, 20, 56})
@@ -104,9 +104,9 @@ class Lane:
         "_again",
         "_alone",
         "_delta",
-        "_newest",
         "_rows",
         "_waiting",
+        "_written",
         "buffered",
         "downstream",
         "expected",
@@ -140,7 +140,7 @@ class Lane:
         self._waiting: deque[Outgoing] = deque()
         self._again: deque[Flight] = deque()
         self._alone = True
-        self._newest = 0
+        self._written = 0
         self._delta: int | None = None
         self._rows: list[tuple[int, int]] = []
 
@@ -156,7 +156,7 @@ class Lane:
         self.downstream = self.expected = downstream
         self.leader_epoch = leader_epoch
         self.sequence = 0
-        self._newest = 0
+        self._written = 0
         self._delta = None
         self._rows = [row for row in self._rows if row[0] < upstream and row[1] < downstream]
         self._open()
@@ -164,17 +164,18 @@ class Lane:
     def retry(self, *, fresh_from: int) -> bool:
         """Sends again what is not acknowledged, the same bytes in the same order, the first of them alone.
 
-        False, and nothing sent, where a batch may lie in the log and is so old by now that the broker may not recognise
+        False, and nothing done, where a batch may lie in the log and is so old by now that the broker may not recognise
         it, or the trouble is graver than that: then what the target holds must be looked up.
         """
         if self.state is not State.DRAINED:
             raise ValueError(f"lane {self.source} is {self.state.value}, not drained")
-        self._again.extendleft(reversed(self.flights))
-        self.flights.clear()
-        if self.trouble >= Trouble.DOUBT or any(_forgettable(flight, fresh_from) for flight in self._again):
+        again = deque((*self.flights, *self._again))
+        if self.trouble >= Trouble.DOUBT or any(_forgettable(flight, fresh_from) for flight in again):
             return False
-        for flight in self._again:
+        for flight in again:
             flight.settled = flight.placed = False
+        self.flights.clear()
+        self._again = again
         self._open()
         return True
 
@@ -239,24 +240,28 @@ class Lane:
         flying = len(self.flights)
         if flying and (self._alone or flying >= IN_FLIGHT):
             return None
-        again = self._again[0] if self._again else None
-        if again is None and not self._waiting:
+        again = self._again
+        if again and _forgettable(again[0], fresh_from):
+            self._troubled(
+                Trouble.DOUBT, Fault(-1, "TOO_OLD", "it may have been appended, and is too old to come again")
+            )
             return None
-        batch = self._waiting[0] if again is None else again.outgoing
-        if flying and min(batch.newest_timestamp, self.flights[-1].outgoing.newest_timestamp, self._newest) < fresh_from:
+        if not again and not self._waiting:
             return None
-        if again is not None:
-            flight = self._again.popleft()
-            if _forgettable(flight, fresh_from):
-                ...
+        batch = again[0].outgoing if again else self._waiting[0]
+        if (
+            flying
+            and min(batch.newest_timestamp, self.flights[-1].outgoing.newest_timestamp, self._written) < fresh_from
+        ):
+            return None
+        if again:
+            flight = again.popleft()
         else:
             self._waiting.popleft()
             stamp(batch.data, producer_id, epoch, self.sequence)
             flight = Flight(batch, self.sequence, self.expected)
             self.sequence = next_sequence(self.sequence, batch.records)
             self.expected += batch.records
-        else:
-            return None
         self.flights.append(flight)
         return flight
 
@@ -265,7 +270,7 @@ class Lane:
 
         An answer that comes after the lane was closed or started anew changes nothing.
         """
-        if flight not in self.flights:
+        if flight.settled or flight not in self.flights:
             return False
         flight.settled = True
         if base_offset != flight.expected:
@@ -273,11 +278,10 @@ class Lane:
                 Trouble.DOUBT,
                 Fault(-1, "UNEXPECTED_OFFSET", f"appended at {base_offset} where {flight.expected} was due"),
             )
-        if self.flights[0] is flight:
-            self.flights.popleft()
-            self._advance(flight)
-        else:
-            flight.uncertain = True  # it is there, and comes again behind the one that failed before it
+        # Where one before it fails yet, it comes again behind that one, though it is there.
+        flight.placed = flight.uncertain = True
+        while self.flights and self.flights[0].placed:
+            self._advance(self.flights.popleft())
         return self._drained()
 
     def failed(self, flight: Flight, fault: Fault, *, fresh_from: int) -> bool:
@@ -285,7 +289,7 @@ class Lane:
 
         What may lie in the log is sent again only while the broker is sure to recognise it (``fresh_from``).
         """
-        if flight not in self.flights:
+        if flight.settled or flight not in self.flights:
             return False
         flight.settled = True
         flight.uncertain = flight.uncertain or fault.number < 0 or fault.number in _UNCERTAIN
@@ -309,6 +313,7 @@ class Lane:
         self.buffered -= len(batch.data)
         self.records += batch.records
         self.failures = 0
+        self._written = batch.newest_timestamp  # by it the broker ages the producer
         self.downstream = flight.expected + batch.records
         first, last = flight.expected, self.downstream - 1
         if batch.first_source_offset - first != self._delta:
@@ -337,10 +342,8 @@ class Lane:
             return Trouble.DOUBT if first and self.trouble is Trouble.NONE else Trouble.RETRY
         if number in _REFUSED:
             return Trouble.REFUSED
-        if number in _PASSING:
-            return Trouble.RETRY
-        if number < 0 or number in _UNCERTAIN:
-            return Trouble.RETRY if flight.outgoing.newest_timestamp >= fresh_from else Trouble.DOUBT
+        if number < 0 or number in _PASSING or number in _UNCERTAIN:
+            return Trouble.DOUBT if _forgettable(flight, fresh_from) else Trouble.RETRY
         return Trouble.DOUBT
 
     def _troubled(self, trouble: Trouble, fault: Fault) -> bool:
@@ -355,7 +358,6 @@ class Lane:
         """Begins to drain; what was not sent is read again later, so that a lane in trouble holds no memory."""
         self.state = State.DRAINING
         self._drop_waiting()
-        self._drained()
 
     def _drop_waiting(self) -> None:
         for batch in self._waiting:
@@ -382,6 +384,7 @@ class Lane:
         self.buffered = 0
         self.fetch_offset = self.upstream
 
-    def _require(self, state: State) -> None:
-        if self.state is not state:
-            raise ValueError(f"lane {self.source} is {self.state.value}, not {state.value}")
+
+def _forgettable(flight: Flight, fresh_from: int) -> bool:
+    """Says whether a batch may lie in the log without the broker's knowing whose it is."""
+    return flight.uncertain and flight.outgoing.newest_timestamp < fresh_from
