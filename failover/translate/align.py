@@ -5,6 +5,7 @@ Offsets, never contents: records come as tokens (``digest``). Used wherever two 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -40,10 +41,12 @@ def matches(source: Strip, target: Strip) -> list[Pair]:
     A token that occurs twice in the source strip pairs with none; one that occurs twice on the
     target was copied twice and pairs both times. In target order.
     """
-    places: dict[int, int] = {}
-    for offset, token in zip(*source, strict=True):
-        places[token] = -1 if token in places else offset
-    return [Pair(offset, place) for offset, token in zip(*target, strict=True) if (place := places.get(token, -1)) >= 0]
+    places = dict(zip(source.tokens, source.offsets, strict=True))
+    if len(places) < len(source.tokens):
+        for token in [token for token, times in Counter(source.tokens).items() if times > 1]:
+            del places[token]
+    found = map(places.get, target.tokens)
+    return [Pair(at, place) for at, place in zip(target.offsets, found, strict=True) if place is not None]
 
 
 def runs(pairs: Iterable[Pair]) -> list[list[Pair]]:

@@ -62,6 +62,10 @@ class Case:
         self.bounds = bounds
         self.source_readable = source_readable and bounds.source_end is not None
         self.source, self.target = LogView(encode=True), LogView()
+        self._logs = {
+            "source": (self.source, bounds.source_start or 0, bounds.source_end or 0),
+            "target": (self.target, bounds.target_start, bounds.target_end),
+        }
         self.left = max_records
         self.width = min(128, max(16, 20_000 // (4 * max(1, asked))))
         self.limit: int | None = None
@@ -81,10 +85,8 @@ class Case:
 
     def clip(self, side: str, start: int, stop: int) -> Need:
         """Cuts a stretch to where its log begins and ends."""
-        bounds = self.bounds
-        if side == "target":
-            return Need(side, max(start, bounds.target_start), min(stop, bounds.target_end))
-        return Need(side, max(start, bounds.source_start or 0), min(stop, bounds.source_end or 0))
+        _, first, last = self._logs[side]
+        return Need(side, max(start, first), min(stop, last))
 
     def open(self, needs: Iterable[Need]) -> list[Need]:
         """Returns what of ``needs`` has not been read; nothing of a source that cannot be read."""
@@ -92,9 +94,10 @@ class Case:
         for side, start, stop in needs:
             if side == "source" and not self.source_readable:
                 continue
-            view = self.source if side == "source" else self.target
-            clipped = self.clip(side, start, stop)
-            found.extend(Need(side, *gap) for gap in view.missing(clipped.start, clipped.stop) if gap[0] < gap[1])
+            view, first, last = self._logs[side]
+            gaps = view.missing(max(first, start), min(last, stop))
+            if gaps:
+                found += [Need(side, *gap) for gap in gaps]
         return found
 
     def affords(self, needs: Iterable[Need]) -> bool:

@@ -29,7 +29,9 @@ class LogView:
     ``headers``: some record has any. ``encoded``: fingerprints with encoded headers, kept while ``encode`` is set.
     """
 
-    __slots__ = ("_covered", "encode", "encoded", "headers", "offsets", "prints", "stamps")
+    __slots__ = (
+        "_begins", "_ends", "_tokens", "_tokens_of", "encode", "encoded", "headers", "offsets", "prints", "stamps",
+    )  # fmt: skip
 
     def __init__(self, *, encode: bool = False) -> None:
         self.encode = encode
@@ -38,7 +40,10 @@ class LogView:
         self.prints: array[int] = array("q")
         self.encoded: array[int] = array("q")
         self.stamps: array[int] = array("q")
-        self._covered: list[tuple[int, int]] = []
+        self._begins: list[int] = []
+        self._ends: list[int] = []
+        self._tokens: array[int] = array("q")
+        self._tokens_of: tuple[bool, bool] | None = None
 
     def add(self, start: int, stop: int, records: Sequence[Record]) -> None:
         """Adds the records of [start, stop); the stretch must not be covered yet."""
@@ -50,25 +55,28 @@ class LogView:
             self.encoded[at:at] = array("q", [fingerprint_encoded(record) for record in records])
         if not self.headers:
             self.headers = any(record.headers for record in records)
+        self._tokens_of = None
         self._cover(start, stop)
 
     def _cover(self, start: int, stop: int) -> None:
-        first = bisect_left(self._covered, start, key=lambda pair: pair[1])
-        last = bisect_right(self._covered, stop, key=lambda pair: pair[0])
-        for low, high in self._covered[first:last]:
-            start, stop = min(start, low), max(stop, high)
-        self._covered[first:last] = [(start, stop)]
+        first = bisect_left(self._ends, start)
+        last = bisect_right(self._begins, stop)
+        if first < last:
+            start, stop = min(start, self._begins[first]), max(stop, self._ends[last - 1])
+        self._begins[first:last] = [start]
+        self._ends[first:last] = [stop]
 
     def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Returns the parts of [start, stop) that have not been read."""
+        at = bisect_right(self._ends, start)
+        if at < len(self._begins) and self._begins[at] <= start and stop <= self._ends[at]:
+            return []
         gaps = []
-        at = bisect_right(self._covered, start, key=lambda pair: pair[1])
-        for low, high in self._covered[at:]:
-            if low >= stop:
-                break
-            if low > start:
-                gaps.append((start, low))
-            start = high
+        while at < len(self._begins) and self._begins[at] < stop:
+            if self._begins[at] > start:
+                gaps.append((start, self._begins[at]))
+            start = self._ends[at]
+            at += 1
         if start < stop:
             gaps.append((start, stop))
         return gaps
@@ -87,8 +95,9 @@ class LogView:
 
     def tokens(self, places: range, *, encoded: bool = False, stamped: bool = True) -> list[int]:
         """Returns what records are compared by; ``stamped``: with their timestamp."""
-        prints = (self.encoded if encoded else self.prints)[places.start : places.stop]
-        if not stamped:
-            return prints.tolist()
-        stamps = self.stamps[places.start : places.stop]
-        return [hash(pair) for pair in zip(prints, stamps, strict=True)]
+        if self._tokens_of != (encoded, stamped):
+            # made once for all committed offsets of a partition: their windows overlap
+            prints = self.encoded if encoded else self.prints
+            self._tokens = array("q", map(hash, zip(prints, self.stamps, strict=True))) if stamped else prints
+            self._tokens_of = encoded, stamped
+        return self._tokens[places.start : places.stop].tolist()

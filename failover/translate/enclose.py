@@ -52,14 +52,17 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
     strip = _with_lost(case, case.strip("source", source.start, source.stop), certain)
     pairs: dict[int, Pair] = {}
     for need in targets:
-        pairs.update((pair.target, pair) for pair in matches(strip, case.strip("target", need.start, need.stop)))
-    matched = {pair.source: pair.target for _, pair in sorted(pairs.items())}
+        pairs.update({pair.target: pair for pair in matches(strip, case.strip("target", need.start, need.stop))})
+    matched = {pair.source: at for at, pair in sorted(pairs.items())}
     for pair in certain:
         if pairs.setdefault(pair.target, pair) != pair or _displaced(case, pair, matched):
             case.distrusted = True
             return None
     order = [pairs[at] for at in sorted(pairs)]
-    last = {pair.source: pair.target for pair in order if pair.source >= upstream and not _again_later(case, pair)}
+    once = case.syncs is None or len(case.syncs.starts) == 1
+    last = {
+        pair.source: pair.target for pair in order if pair.source >= upstream and (once or not _again_later(case, pair))
+    }
     ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
     unclear = 0
     following: Pair | None = None
@@ -145,16 +148,19 @@ def _with_lost(case: Case, strip: Strip, certain: list[Pair]) -> Strip:
     One that looks like a record the source still has is left out: the two pair, and that the sync says otherwise
     shows that it is not true any more.
     """
+    lost = [pair for pair in certain if not case.source.count(pair.source, pair.source + 1)]
+    if not lost:
+        return strip
     offsets, tokens = list(strip.offsets), list(strip.tokens)
-    known = set(offsets)
     present = set(tokens)
-    for pair in certain:
+    known: set[int] = set()
+    for pair in lost:
         token = None if pair.source in known else case.token("target", pair.target)
-        if token is not None and token not in present and not case.source.count(pair.source, pair.source + 1):
+        if token is not None and token not in present:
             known.add(pair.source)
             offsets.append(pair.source)
             tokens.append(token)
-    if len(offsets) == len(strip.offsets):
+    if not known:
         return strip
     order = sorted(range(len(offsets)), key=offsets.__getitem__)
     return Strip([offsets[at] for at in order], [tokens[at] for at in order])

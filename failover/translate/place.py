@@ -198,8 +198,10 @@ def _settle(case: Case, upstream: int, enclosing: Enclosing, width: int) -> Gene
     yield from case.read(wanted)
     if case.fault is not None:
         return None
-    source = case.strip("source", outer.start, outer.stop) if case.source_readable and comparable else EMPTY
     target = case.strip("target", inner.start, inner.stop)
+    if not target.offsets:
+        return Settled(high.target, 0)
+    source = case.strip("source", outer.start, outer.stop) if case.source_readable and comparable else EMPTY
     below = low if low.source >= 0 else None
     lost = case.source_readable and (case.bounds.source_start or 0) > low.source + 1
     return settle(upstream, below, high, source, target, twin=case.token("target", low.target), lost=lost)
