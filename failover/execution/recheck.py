@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
+import msgspec
+
 from failover.execution.commits import planned_commit, to_record
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
@@ -53,8 +55,8 @@ def decide(
         code, text = held
         if not earlier:
             return left(info, at, code, text)
-        refused = tuple((p.topic, p.partition, code, text) for p in open_partitions)
-        return Intent(at, group.group, info.exists, info.state, (), tuple(unchanged), refused)
+        alike = tuple((p.topic, p.partition, code, text) for p in open_partitions)
+        return Intent(at, group.group, info.exists, info.state, (), tuple(unchanged), alike)
     found = differences(plan, group, commits, place, earlier)
     refusals = {d.partition: d for d in found if d.refuses}
     partitions: list[IntendedPartition] = []
@@ -68,10 +70,11 @@ def decide(
         else:
             before = to_record(standing) if standing is not None else None
             partitions.append(IntendedPartition(tp.topic, tp.partition, before, to_record(new)))
-    if refusals and not partitions and not unchanged and not earlier:
-        texts = "; ".join(difference.text for difference in refusals.values())
-        codes = [difference.code for difference in refusals.values()]
-        return left(info, at, codes[0], texts, stale=not PLAN_HOLDS.issuperset(codes))
+    refused = tuple((tp.topic, tp.partition, d.code, d.text) for tp, d in refusals.items())
+    if refused and not partitions and not unchanged and not earlier:
+        texts = "; ".join(dict.fromkeys(text for _, _, _, text in refused))
+        stale = not PLAN_HOLDS.issuperset(code for _, _, code, _ in refused)
+        return msgspec.structs.replace(left(info, at, refused[0][2], texts, stale=stale), refused=refused)
     return Intent(
         at,
         group.group,
@@ -79,7 +82,7 @@ def decide(
         info.state,
         tuple(partitions),
         tuple(unchanged),
-        tuple((tp.topic, tp.partition, d.code, d.text) for tp, d in refusals.items()),
+        refused,
         notes=tuple(d.text for d in found if not d.refuses),
     )
 

@@ -37,7 +37,14 @@ ACTIVE = ("UNKNOWN_MEMBER_ID", "GROUP_SUBSCRIBED_TO_TOPIC", "NON_EMPTY_GROUP")
 """Kafka: what a coordinator answers to a commit, an OffsetDelete and a DeleteGroups of a group with members."""
 
 
-_DENIED = ("TOPIC_AUTHORIZATION_FAILED", "GROUP_AUTHORIZATION_FAILED")
+_REFUSALS = (
+    *((word, "group-active") for word in ACTIVE),
+    ("TOPIC_AUTHORIZATION_FAILED", "not-authorized"),
+    ("GROUP_AUTHORIZATION_FAILED", "not-authorized"),
+    ("GROUP_ID_NOT_FOUND", "group-type-unsupported"),
+)
+"""What a coordinator answers when nothing is written and nothing is wrong. Kafka: a commit from outside makes an absent
+group, so that it finds none only where the id is of a group without consumer commits (share, streams)."""
 
 
 class _Story:
@@ -187,11 +194,12 @@ def _partition(aimed: AimedPartition, story: _Story) -> ExecutedPartition:
     elif sent is not None:
         status, error = _judge(tp, sent, story, read_back)
         if status is Status.REFUSED:
-            reason, written = "group-active" if _is_active(error) else "not-authorized", None
+            reason, written = _refusal_code(error or ""), None
     elif tp in story.unchanged:
         status, read_back = Status.UNCHANGED, story.found.get(tp, story.unchanged[tp])
     elif story.left is not None:
-        status, reason = Status.REFUSED, story.left.reason
+        own = (code for topic, number, code, _ in story.left.refused if (topic, number) == tp)
+        status, reason = Status.REFUSED, next(own, story.left.reason)
     else:
         status, reason = aimed.otherwise, NOT_REACHED if aimed.otherwise is Status.SKIPPED else reason
     return ExecutedPartition(
@@ -248,11 +256,11 @@ def _text(offset: int | None) -> str:
 def _refusal(answer: Answer | None, fault: str | None) -> tuple[Status, str | None]:
     """Tells what nothing is wrong with (a group that became active, a right withdrawn) from other refusals."""
     text = fault or (answer.fault if answer is not None else None) or ""
-    return (Status.REFUSED if _is_active(text) or text.startswith(_DENIED) else Status.FAILED), text
+    return (Status.REFUSED if _refusal_code(text) else Status.FAILED), text
 
 
-def _is_active(text: str | None) -> bool:
-    return text is not None and text.startswith(ACTIVE)
+def _refusal_code(text: str) -> str:
+    return next((code for word, code in _REFUSALS if text.startswith(word)), "")
 
 
 def _outcome(aims: Sequence[AimedGroup], groups: tuple[ExecutedGroup, ...]) -> Outcome:

@@ -68,7 +68,7 @@ def _refused(
 def rehearsed(event: Intent | Left) -> RehearsedGroup:
     """Tells what an intent would do, or why nothing is."""
     if isinstance(event, Left):
-        return RehearsedGroup(event.group, event.state, event.members, 0, 0, (), event.reason, event.message)
+        return RehearsedGroup(event.group, event.state, event.members, 0, 0, event.refused, event.reason, event.message)
     return RehearsedGroup(
         event.group,
         event.state,

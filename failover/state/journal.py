@@ -60,7 +60,8 @@ class Started(msgspec.Struct, frozen=True, tag_field="event", tag="started"):
 class Left(msgspec.Struct, frozen=True, tag_field="event", tag="left"):
     """Says that nothing is written for a group now, and why; a later event may supersede it.
 
-    ``reason`` is a refusal code; ``stale``: the plan no longer holds for this group.
+    ``reason`` is a refusal code; ``stale``: the plan no longer holds for this group. ``refused``:
+    (topic, partition, code, text) where its partitions have reasons of their own.
     """
 
     at: datetime
@@ -71,6 +72,7 @@ class Left(msgspec.Struct, frozen=True, tag_field="event", tag="left"):
     reason: str
     message: str
     stale: bool = False
+    refused: tuple[tuple[str, int, str, str], ...] = ()
 
 
 class Intent(msgspec.Struct, frozen=True, tag_field="event", tag="intent"):

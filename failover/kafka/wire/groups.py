@@ -54,20 +54,25 @@ async def describe_groups(
     """Describes groups with members and this client's rights; absent ones come back with ``exists`` False.
 
     ``types``: what a listing said; a group of unknown type is asked for as a consumer group first, then as a
-    classic one, as Kafka's own admin client does. States are the broker's own words (``Assigning``,
-    ``PreparingRebalance`` …).
+    classic one, as Kafka's own admin client does, and where it is neither as a share group: both calls tell
+    of a share group as of one that is not there. States are the broker's own words (``Assigning``, …).
     """
     wanted, known = list(dict.fromkeys(groups)), types or {}
     newer = {name for name in wanted if known.get(name) in (None, GroupType.UNKNOWN, GroupType.CONSUMER)}
     share = {name for name in wanted if known.get(name) is GroupType.SHARE}
     if cluster.highest(_CONSUMER_DESCRIBE) < 0:
         newer.clear()
-    if cluster.highest(_SHARE_DESCRIBE) < 1:
+    shares = cluster.highest(_SHARE_DESCRIBE) >= 1
+    if not shares:
         share.clear()
     described = await _describe(cluster, newer, _CONSUMER_DESCRIBE)
     described.update(await _describe(cluster, share, _SHARE_DESCRIBE))
     left = [name for name in wanted if name not in described or (not described[name].exists and name in newer)]
     described.update(await _describe(cluster, left, _DESCRIBE_GROUPS))
+    if shares:
+        absent = [name for name in left if name not in share and not described[name].exists]
+        found = await _describe(cluster, absent, _SHARE_DESCRIBE)
+        described.update((name, info) for name, info in found.items() if info.exists and info.fault is None)
     return {name: described[name] for name in wanted}
 
 

@@ -244,18 +244,19 @@ def test_a_place_that_is_no_longer_there_is_refused(tmp_path: Path, now: FakeClu
 
 
 @pytest.mark.parametrize(
-    ("item", "fault"),
+    ("item", "fault", "code"),
     [
-        ("g", Fault(30, "GROUP_AUTHORIZATION_FAILED", "Not authorized to access group: Group authorization failed.")),
-        (("g", T0), Fault(29, "TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed.")),
+        ("g", Fault(30, "GROUP_AUTHORIZATION_FAILED", "Not authorized to access group."), "not-authorized"),
+        (("g", T0), Fault(29, "TOPIC_AUTHORIZATION_FAILED", "Topic authorization failed."), "not-authorized"),
+        (("g", T0), Fault(69, "GROUP_ID_NOT_FOUND"), "group-type-unsupported"),
     ],
 )
-def test_a_right_withdrawn_right_before_the_write_is_a_refusal(tmp_path: Path, item: object, fault: Fault) -> None:
+def test_what_the_broker_forbids_is_a_refusal(tmp_path: Path, item: object, fault: Fault, code: str) -> None:
     cluster = target()
     cluster.faults["commit", item] = fault
     execution = run(plan(group("g", {T0: 5})), cluster, tmp_path)
     (only,) = execution.groups[0].partitions
-    assert (only.status, only.reason, only.written, exit_code(execution)) == (Status.REFUSED, "not-authorized", None, 3)
+    assert (only.status, only.reason, only.written, exit_code(execution)) == (Status.REFUSED, code, None, 3)
 
 
 def test_a_right_that_is_missing_is_found_before_anything_is_sent(tmp_path: Path) -> None:

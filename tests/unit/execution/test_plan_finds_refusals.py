@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from failover.execution.recheck import decide
+from failover.execution.record import exit_code
+from failover.execution.rehearsal import rehearse
+from failover.inventory.selection import Selection
 from failover.model.cluster import ClusterState, LogRange, TopicInfo
+from failover.model.execution import Status
 from failover.model.groups import Commit, GroupInfo, GroupType, Member
-from failover.model.names import Fault
+from failover.model.names import Fault, TopicPartition
 from failover.model.plan import Action, PlanOptions
 from failover.planning.drift import TargetNow, refusal
 from failover.planning.group_rules import GroupLook, group_refusal
 from failover.state.journal import Intent, Left
+from tests.fake_cluster import FakeCluster
+from tests.unit.execution import plans, scene
+from tests.unit.inventory.scene import Scene as Look
+from tests.unit.inventory.scene import flow
 from tests.unit.planning.worlds import MEMBER, T0, TAKEN, checkpoint, empty, plan, world
 
 STATES = ("Empty", "Dead", "Stable", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Unknown")
@@ -95,3 +106,88 @@ def test_the_state_of_a_partition(committed: int, log: tuple[int, int], topic_id
         assert event.reason == code
         assert fresh.action is not Action.COMMIT
         assert fresh.reason == code
+
+
+def test_partitions_of_a_group_that_is_left_have_reasons_of_their_own(tmp_path: Path) -> None:
+    """Nothing can be written for the group, for one reason here and another there."""
+    cluster = FakeCluster("b").topic("a.orders", 1, end=1000, topic_id="b/a.orders").group("g", {scene.T0: 40})
+    made = plans.plan(plans.group("g", {scene.T0: 5, scene.T1: 6}, {scene.T0: 3}))
+    execution = scene.run(made, cluster, tmp_path)
+    assert [(p.status, p.reason) for p in execution.groups[0].partitions] == [
+        (Status.REFUSED, "would-rewind"),
+        (Status.REFUSED, "partition-missing"),
+    ]
+    (dry,) = rehearse(made, cluster, ["g"], TAKEN).groups
+    assert [code for _, _, code, _ in dry.refused] == ["would-rewind", "partition-missing"]
+    assert exit_code(execution) == 5
+
+
+NO_ANSWER = Fault(-185, "NO_ANSWER", "no answer for 30 s")
+NO_COORDINATOR = Fault(15, "COORDINATOR_NOT_AVAILABLE", "The coordinator is not available.")
+NO_LEADER = Fault(5, "LEADER_NOT_AVAILABLE", "There is no leader for this topic-partition.")
+PLACES = [TopicPartition("a.orders", number) for number in range(2)]
+
+
+def no_state(b: FakeCluster) -> None:
+    b.faults["describe_groups", "g"] = NO_ANSWER
+
+
+def no_offsets(b: FakeCluster) -> None:
+    b.faults["committed", "g"] = NO_COORDINATOR
+
+
+def no_leader(b: FakeCluster) -> None:
+    b.faults["log_ranges", PLACES[0]] = NO_LEADER
+    b.infos["a.orders"] = msgspec.structs.replace(b.infos["a.orders"], leaderless=(0,))
+
+
+def shorter(b: FakeCluster) -> None:
+    """An unclean election lost the end of the log."""
+    b.logs[PLACES[0]] = LogRange(0, 25)
+
+
+def streams(b: FakeCluster) -> None:
+    b.group("g", type=GroupType.STREAMS)
+
+
+def of_a_newer_broker(b: FakeCluster) -> None:
+    b.group("g", type=GroupType.UNKNOWN)
+
+
+def of_a_newer_state(b: FakeCluster) -> None:
+    b.group("g", state="Fermenting")
+
+
+def without_rights(b: FakeCluster) -> None:
+    b.group("g", operations=frozenset({"DESCRIBE"}))
+
+
+@pytest.mark.parametrize(
+    ("state", "codes"),
+    [
+        (no_state, ["group-state-unknown"] * 2),
+        (no_offsets, ["target-unavailable"] * 2),
+        (no_leader, ["target-unavailable", ""]),
+        (shorter, ["beyond-log-end", ""]),
+        (streams, ["group-type-unsupported"] * 2),
+        (of_a_newer_broker, ["group-type-unsupported"] * 2),
+        (of_a_newer_state, ["group-active"] * 2),
+        (without_rights, ["not-authorized"] * 2),
+    ],
+)
+def test_states_no_broker_is_put_into(tmp_path: Path, state: Callable[[FakeCluster], None], codes: list[str]) -> None:
+    """A plan from before the state is executed in it, and one made in it says the same beforehand."""
+    look = Look(flow(tmp_path))
+    look.mirror("orders", 2, end=1000)
+    for number in range(2):
+        look.checkpoint("g", "a.orders", 30, 30, partition=number)
+    older = plan(look.look(Selection(groups=("g",)), source_down=True))
+    assert [p.action for p in older.groups[0].partitions] == ["commit", "commit"]
+    state(look.b)
+    newer = plan(look.look(Selection(groups=("g",)), source_down=True), earlier=older)
+    assert [p.reason if p.action == "refuse" else "" for p in newer.groups[0].partitions] == codes
+    for made, run_id in ((older, "e-1"), (newer, "e-2")):
+        execution = scene.run(made, look.b, tmp_path, run_id=run_id)
+        (group,) = execution.groups
+        assert [p.reason if p.status is Status.REFUSED else "" for p in group.partitions] == codes
+        assert exit_code(execution) in ((4,) if "" in codes else (3, 5))
