@@ -17,6 +17,9 @@ from failover.model import Record, TopicPartition
 
 KIND, VERSION = "failover.capture", 1
 
+ID = "id"
+"""The header that holds a record's id where its value does not."""
+
 
 class Log(msgspec.Struct, frozen=True, array_like=True):
     """Is one partition: log start and end, and of each data record its offset, id and timestamp (columns).
@@ -66,7 +69,10 @@ class Commit(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Capture(msgspec.Struct, frozen=True):
-    """Is a recorded scenario: both sides' logs by topic and partition, every sync and checkpoint, the commits."""
+    """Is a recorded scenario: both sides' logs by topic and partition, every sync and checkpoint, the commits.
+
+    ``alike``: keys, values and timestamps of all records were the same.
+    """
 
     kind: str
     version: int
@@ -80,6 +86,7 @@ class Capture(msgspec.Struct, frozen=True):
     syncs: list[CapturedSync]
     checkpoints: list[CapturedCheckpoint]
     commits: list[Commit]
+    alike: bool = False
 
     def log(self, side: Literal["source", "target"], tp: TopicPartition) -> Log:
         """Returns one partition's log; raises KeyError when the capture has none."""
@@ -87,10 +94,10 @@ class Capture(msgspec.Struct, frozen=True):
         return topics[tp.topic][tp.partition]
 
     def records(self, side: Literal["source", "target"], tp: TopicPartition) -> list[Record]:
-        """Returns one partition's data records; the value is the id in decimal digits, the key None."""
+        """Returns one partition's data records; the key is None, the value the id in digits, or always the same."""
         log = self.log(side, tp)
         return [
-            Record(offset, timestamp, None, b"%d" % number)
+            Record(offset, timestamp, None, b"same" if self.alike else b"%d" % number)
             for offset, number, timestamp in zip(log.offsets, log.ids, log.timestamps, strict=True)
         ]
 
@@ -100,11 +107,12 @@ class Capture(msgspec.Struct, frozen=True):
 
 
 def log_of(start: int, end: int, records: Iterable[Record]) -> Log:
-    """Returns a partition's log; the id is the number after the last colon of a value."""
+    """Returns a partition's log; the id is a header, or the number after the last colon of a value."""
     log = Log(start, end, [], [], [])
     for record in records:
         log.offsets.append(record.offset)
-        log.ids.append(int((record.value or b"").rstrip(b".").rpartition(b":")[2]))
+        text = dict(record.headers).get(ID) or (record.value or b"").rstrip(b".").rpartition(b":")[2]
+        log.ids.append(int(text))
         log.timestamps.append(record.timestamp)
     return log
 

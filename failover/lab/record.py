@@ -13,10 +13,12 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping
+from collections.abc import Set as AbstractSet
 from pathlib import Path
 from typing import Any
 
 from failover.lab.capture import (
+    ID,
     KIND,
     VERSION,
     Capture,
@@ -27,6 +29,7 @@ from failover.lab.capture import (
     save_capture,
 )
 from failover.lab.down import end_lab
+from failover.lab.follower import Isolation
 from failover.lab.internal_records import checkpoint_of, heartbeat_of, sync_of
 from failover.lab.lab import Lab, wait_until
 from failover.lab.mirror import MirrorOptions
@@ -50,6 +53,7 @@ class Recorder:
         self.topic = ""
         self.flow = ("", "")
         self.groups: Offsets = {}
+        self.alike = False
 
     # -- the scenarios -------------------------------------------------------------------------
 
@@ -106,6 +110,72 @@ class Recorder:
         self.commit({f"g{tenth}": self.at(tenth / 10, short=5) for tenth in range(1, 11)})
         return "4,500 records of 1,500 random keys, compacted on the source before the mirror began"
 
+    def committed(self) -> str:
+        """Mirrors transactions with read_committed: aborted records and markers leave gaps on the source."""
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror(isolation="read_committed")
+        self.source.produce(self.topic, 3_000, transactions=[(10, True), (10, True), (7, False)])
+        self.wait_values(self.values(isolation="read_committed"))
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=3) for tenth in range(1, 11)})
+        return "3,000 records in transactions of 10, 10 and 7 (aborted); aborted records are not copied"
+
+    def torn(self) -> str:
+        """Kills MirrorMaker 2 twice with SIGKILL while it copies transactions: a run's first syncs may be lost."""
+        self.source.create_topic(self.topic, 2)
+        self.start_mirror()
+        for part in range(3):
+            self.source.produce(self.topic, 1_500, transactions=[(9, True), (6, False), (12, True)])
+            self.wait_copied(share=(part + 0.5) / (part + 1))
+            if part < 2:
+                self.lab.kill(self.mirror_name)
+                self.lab.start_mirror(self.config, name=self.mirror_name)
+        self.wait_copied()
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=7) for tenth in range(1, 11)})
+        return "4,500 records in transactions, MirrorMaker 2 killed with SIGKILL twice while it copied"
+
+    def expired(self) -> str:
+        """Mirrors a source that retention has shortened; later the target and the source lose more."""
+        self.source.create_topic(self.topic, 2)
+        self.source.produce(self.topic, 8_000)
+        self.source.delete_records(self.topic, 0, 2_500)
+        self.start_mirror()
+        self.wait_copied()
+        self.source.delete_records(self.topic, 1, 1_200)
+        self.target.delete_records(self.remote, 1, 1_700)
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=13) for tenth in range(1, 11)})
+        return (
+            "4,000 records a partition: partition 0 began at 2,500 before the mirror did; partition 1 lost 1,200 "
+            "on the source and 1,700 on the target afterwards"
+        )
+
+    def recreated(self) -> str:
+        """Deletes the target's topic while MirrorMaker 2 is down: older syncs then speak of records that are gone."""
+        self.source.create_topic(self.topic)
+        self.start_mirror()
+        self.source.produce(self.topic, 3_000)
+        self.wait_copied()
+        self.wait_flushed()
+        self.lab.kill(self.mirror_name)
+        self.target.recreate_topic(self.remote)
+        self.lab.start_mirror(self.config, name=self.mirror_name)
+        later = self.source.produce(self.topic, 2_000)
+        self.wait_values({record.value for record in later})
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=9) for tenth in range(1, 11)})
+        return "3,000 records copied, then the target's topic made anew, then 2,000 more"
+
+    def identical(self) -> str:
+        """Mirrors records whose keys, values and timestamps are all the same; a header tells them apart."""
+        self.alike = True
+        self.source.create_topic(self.topic)
+        self.start_mirror()
+        producer, moment = self.source.producer(), int(time.time() * 1000)
+        for number in range(4_000):
+            producer.produce(self.topic, b"same", timestamp=moment, partition=0, headers={ID: b"%d" % number})
+        producer.flush(30)
+        wait_until(lambda: self._held() == 4_000, seconds=120, what=f"{self.topic} on the target", every=0.1)
+        self.commit({f"g{tenth}": self.at(tenth / 10, short=17) for tenth in range(1, 11)})
+        return "4,000 records that nothing but a header tells apart"
+
     # -- steps ---------------------------------------------------------------------------------
 
     @property
@@ -120,7 +190,7 @@ class Recorder:
     def remote(self) -> str:
         return f"{self.flow[0]}.{self.topic}"
 
-    def start_mirror(self) -> None:
+    def start_mirror(self, *, isolation: Isolation = "read_uncommitted") -> None:
         """Starts a MirrorMaker 2 for this scenario's topic alone."""
         options = MirrorOptions(
             topics=self.topic.replace(".", r"\."),
@@ -128,18 +198,20 @@ class Recorder:
             checkpoint_seconds=1,
             refresh_seconds=1,
             flush_seconds=1,
+            settings={f"{self.flow[0]}.consumer.isolation.level": isolation},
         )
         self.lab.write_config(self.config, options, aliases=self.flow)
         self.lab.start_mirror(self.config, name=self.mirror_name)
 
     def wait_copied(self, *, share: float = 1.0) -> None:
         """Waits until the target holds this share of the source's data records at least once."""
-        wanted = {record.value for records in self.source.read(self.topic).values() for record in records}
+        wanted = self.values()
 
         def copied() -> bool:
-            found = {record.value for records in self.target.read(self.remote).values() for record in records}
             # compaction goes on: what the target lacks may be gone from the source by now
-            return len(wanted & found) >= share * len(wanted) or (share == 1.0 and self._caught_up())
+            return len(wanted & self.copies()) >= share * len(wanted) or (
+                share == 1.0 and self.values() <= self.copies()
+            )
 
         wait_until(copied, seconds=120, what=f"{share:.0%} of {self.topic} on the target", every=0.1)
 
@@ -153,9 +225,22 @@ class Recorder:
         before = stored()
         wait_until(lambda: stored() > before, seconds=60, what=f"a new record in {topic}", every=0.1)
 
-    def _caught_up(self) -> bool:
-        now = {record.value for records in self.source.read(self.topic).values() for record in records}
-        return now <= {record.value for records in self.target.read(self.remote).values() for record in records}
+    def wait_values(self, wanted: AbstractSet[bytes | None]) -> None:
+        """Waits until the target holds these values."""
+        wait_until(lambda: wanted <= self.copies(), seconds=120, what=f"{self.topic} on the target", every=0.1)
+
+    def values(self, *, isolation: Isolation = "read_uncommitted") -> set[bytes | None]:
+        """Returns the values the source holds."""
+        return {r.value for records in self.source.read(self.topic, isolation=isolation).values() for r in records}
+
+    def copies(self) -> set[bytes | None]:
+        """Returns the values the target holds, none before it has the topic."""
+        if not self.target.partitions(self.remote):
+            return set()
+        return {r.value for records in self.target.read(self.remote).values() for r in records}
+
+    def _held(self) -> int:
+        return sum(end - start for start, end in self.target.ends(self.remote).values())
 
     def at(self, share: float, *, short: int) -> dict[TopicPartition, int]:
         """Returns a position in each partition: this share of its offsets, minus some."""
@@ -192,6 +277,7 @@ class Recorder:
     def record(self, name: str, number: int) -> Capture:
         """Runs a scenario and returns what it left."""
         self.topic, self.flow = f"cap.{name}", (f"s{number}", f"t{number}")
+        self.alike = False
         scenario: Callable[[], str] = getattr(self, name)
         description = scenario()
         self.lab.kill(self.mirror_name)
@@ -203,6 +289,7 @@ class Recorder:
             kafka_version=self.lab.state.options.kafka_version,
             recorded=datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds"),
             flow=self.flow,
+            alike=self.alike,
             source={self.topic: _logs(self.source, self.topic)},
             target={self.remote: _logs(self.target, self.remote)},
             syncs=[CapturedSync(record.offset, record.timestamp, *sync_of(record)) for record in self.syncs()],
@@ -267,7 +354,10 @@ def _logs(side: Side, topic: str) -> dict[int, Any]:
     return {partition: log_of(start, end, records.get(partition, ())) for partition, (start, end) in ends.items()}
 
 
-_KNOWN = ("lagging", "transactional", "restarted", "compacted", "golden")
+_KNOWN = (
+    *("lagging", "transactional", "committed", "compacted", "restarted", "torn"),
+    *("expired", "recreated", "identical", "golden"),
+)
 
 
 def main(arguments: list[str]) -> None:
