@@ -40,8 +40,8 @@ class Syncs:
     """Writes and reads the offset syncs of one flow.
 
     ``cluster``: the side that holds them. ``topic``: see ``syncs_topic``. ``enabled``: ``emit.offset-syncs.enabled``;
-    False writes and makes nothing. Without syncs only translation is less precise, so no fault here stops the copying: rows that could not be written
-    wait for the next call, the newest 5,000 of them.
+    False writes and makes nothing. Without syncs only translation is less precise, so no fault here stops the copying:
+    rows that could not be written wait for the next call, the newest 5,000 of them.
     """
 
     def __init__(self, cluster: WireCluster, topic: NewTopic, *, enabled: bool = True) -> None:

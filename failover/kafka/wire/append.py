@@ -74,7 +74,8 @@ def _batches(records: Sequence[NewRecord]) -> list[bytes]:
     now = time.time_ns() // 1_000_000
     batches: list[bytes] = []
     batch, count = builder(_UNCOMPRESSED, _BATCH_BYTES), 0
-    for key, value, headers in records:
+    for key, value, pairs in records:
+        headers = list(pairs)  # the codec takes no other sequence
         if batch.append(count, now, key, value, headers) is None:
             batches.append(bytes(batch.build()))
             batch, count = builder(_UNCOMPRESSED, _BATCH_BYTES), 0
