@@ -22,16 +22,19 @@ from failover.model.plan import (
     PlannedPartition,
     PlanOptions,
 )
-from failover.model.snapshot import Snapshot
+from failover.model.snapshot import NotPlanned, Snapshot
 from failover.planning.decide import decide
 from failover.planning.fingerprint import fingerprint
 from failover.planning.group_rules import UNTIL_FREE, GroupLook, group_refusal
 from failover.planning.losses import failback_findings, losses, unplaced_finding
 from failover.planning.summary import summarize
-from failover.planning.verdict import plain, reasons, verdict
+from failover.planning.verdict import newer_than_checkpoints, plain, reasons, verdict
 from failover.planning.view import PartitionView
 
 VERSION = 1
+
+NEWER = "newer-than-checkpoints"
+"""Why a group is left out that MM2 has not checkpointed yet and nothing else places."""
 
 Written = Mapping[str, Mapping[TopicPartition, int]]
 
@@ -59,7 +62,8 @@ def make_plan(
     """
     _check(options)
     builder = _Builder(snapshot, options, earlier, written or {}, locked_by)
-    groups = tuple(builder.group(name) for name in _selected(snapshot, options))
+    groups, newer = _placed(tuple(builder.group(name) for name in _selected(snapshot, options)), snapshot, options)
+    not_planned = tuple(sorted((*snapshot.not_planned, *newer), key=lambda left: left.group))
     lost, unplaced = losses(snapshot)
     plan = Plan(
         version=VERSION,
@@ -74,9 +78,9 @@ def make_plan(
         flow=snapshot.flow,
         options=options,
         groups=groups,
-        not_planned=snapshot.not_planned,
+        not_planned=not_planned,
         unreplicated=lost,
-        summary=summarize(groups, snapshot.not_planned, lost, settle_seconds),
+        summary=summarize(groups, not_planned, lost, settle_seconds),
         findings=(*find(snapshot, groups, written), *unplaced_finding(unplaced), *failback_findings(snapshot)),
         topic_ids=_topic_ids(snapshot, groups),
     )
@@ -84,9 +88,13 @@ def make_plan(
 
 
 def exit_code(plan: Plan) -> int:
-    """Gives ``plan``'s exit status: 0 all ready or nothing, 3 none ready or partial, else 4."""
+    """Gives ``plan``'s exit status: 0 all ready or nothing, 3 none ready or partial, else 4.
+
+    A group that nothing places yet counts as refused: whoever goes on without it leaves it behind.
+    """
     counts = plan.summary.groups
-    if not counts.partial and not counts.refused:
+    newer = any(left.why == NEWER for left in plan.not_planned)
+    if not counts.partial and not counts.refused and not newer:
         return 0
     return 4 if counts.partial or counts.ready else 3
 
@@ -115,6 +123,28 @@ def _selected(snapshot: Snapshot, options: PlanOptions) -> Iterable[str]:
         pattern = re.compile(options.group_pattern)
         names = {name for name in names if pattern.fullmatch(name)}
     return sorted(names - set(options.exclude_groups))
+
+
+def _placed(
+    groups: tuple[PlannedGroup, ...], snapshot: Snapshot, options: PlanOptions
+) -> tuple[tuple[PlannedGroup, ...], tuple[NotPlanned, ...]]:
+    """Separates the groups that are newer than MM2's checkpoints; one named by hand stays in the plan.
+
+    Where MM2's checkpoints could not be read, or there are none at all, no group is newer than they are.
+    """
+    target = snapshot.target.status.alias
+    checkpoints = any(
+        "checkpoints" in reading.topic and reading.cluster == target and reading.fault is None
+        for reading in snapshot.readings
+        if reading.newest is not None
+    )
+    if not checkpoints:
+        return groups, ()
+    newer = {g.group: g for g in groups if g.group not in options.groups and newer_than_checkpoints(g)}
+    left = (
+        NotPlanned(name, NEWER, tuple(dict.fromkeys(p.source_topic for p in g.partitions))) for name, g in newer.items()
+    )
+    return tuple(g for g in groups if g.group not in newer), tuple(left)
 
 
 def _cluster(status: ClusterStatus) -> PlannedCluster:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from failover.model.plan import Action, PlannedPartition, Verdict
+from failover.model.plan import Action, PlannedGroup, PlannedPartition, Verdict
 
 HARMLESS = frozenset({"already-there", "source-never-committed"})
 """Skips that leave a group ready: nothing is left to write, or nothing was ever consumed."""
@@ -38,6 +38,21 @@ def plain(partition: PlannedPartition) -> bool:
     if partition.action is Action.SKIP and partition.reason not in HARMLESS:
         return False
     return partition.skipped == 0 or partition.reason == "source-never-committed"
+
+
+def newer_than_checkpoints(group: PlannedGroup) -> bool:
+    """Says whether all that is known of a group is what it committed on the source, and nothing places it.
+
+    It committed on mirrored topics whose copies hold records; the source answers, but neither offset syncs nor
+    compared records speak to any of its partitions, MM2 has checkpointed none, and on the target it has committed
+    nothing. MM2 looks for new groups every ``refresh.groups.interval.seconds`` (MirrorCheckpointConnector).
+    """
+    committed = [p for p in group.partitions if p.source_committed is not None]
+    return (
+        bool(committed)
+        and all(p.checkpoint is None and p.target_committed is None for p in group.partitions)
+        and all(p.action is Action.SKIP and p.reason == "no-checkpoint" for p in committed)
+    )
 
 
 def reasons(
