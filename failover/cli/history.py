@@ -12,6 +12,7 @@ from failover.errors import FailoverError
 
 if TYPE_CHECKING:
     from failover.model.execution import RunSummary
+    from failover.state.folder import StateFolder
 
 
 @click.command(cls=Command)
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bool) -> int:
-    """Lists past executions, newest first, and what became of them.
+    """Lists past executions, newest first, what became of them, and what verify said last.
 
     With a configuration the target is asked for a moment what other machines did.
     """
@@ -30,14 +31,24 @@ def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bo
     from failover.report.history_text import history_text
     from failover.state.runs import all_runs
 
-    found, unreadable = summaries(all_runs(state_folder(settings)))
+    state = state_folder(settings)
+    found, unreadable = summaries(all_runs(state))
     elsewhere, notes = ([], []) if local else _elsewhere(settings, {run.id for run in found})
     found = sorted([*found, *elsewhere], key=lambda run: run.started, reverse=True)
     if plan_id is not None:
         found = [run for run in found if run.of.startswith(plan_id)]
-    history = History(tuple(found[:limit]), tuple(unreadable), "; ".join(notes))
+    shown = [run if run.elsewhere else _with_look(state, run) for run in found[:limit]]
+    history = History(tuple(shown), tuple(unreadable), "; ".join(notes))
     settings.emit_value(history, {"table": lambda: history_text(history, utc_now())})
     return 0
+
+
+def _with_look(state: StateFolder, run: RunSummary) -> RunSummary:
+    import msgspec
+
+    from failover.execution.summary import last_look
+
+    return msgspec.structs.replace(run, verified=last_look(state.executions / run.id))
 
 
 def _elsewhere(settings: Settings, known: set[str]) -> tuple[list[RunSummary], list[str]]:

@@ -45,8 +45,10 @@ class Target(NamedTuple):
 
 
 def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
-    """Finds an execution by id or file here, else by id in what other machines left on the target."""
-    from failover.execution.runs import load_run
+    """Finds an execution by id or file here, with its last verification, else by id in what other machines left on
+    the target.
+    """
+    from failover.execution.runs import load_run, with_last_look
     from failover.state.runs import find_run, is_file
 
     try:
@@ -56,7 +58,8 @@ def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
         if found is None:
             raise
         return Located(found, None)
-    return Located(load_run(path), path)
+    found = load_run(path)
+    return Located(with_last_look(found, path) if path.is_dir() else found, path)
 
 
 def _elsewhere(settings: Settings, state: StateFolder, reference: str) -> Execution | None:

@@ -94,6 +94,7 @@ def _show_run(settings: Settings, located: Located) -> int:
 
 def _settled(settings: Settings, folder: Path, execution: Execution) -> Execution:
     """Asks the target; what cannot be asked now stays unknown and is told."""
+    from failover.execution.runs import with_last_look
     from failover.execution.settle import settle, unknown_groups
     from failover.report.values import things
 
@@ -107,5 +108,6 @@ def _settled(settings: Settings, folder: Path, execution: Execution) -> Executio
     except FailoverError as error:
         settings.say(f"the outcome of {things(count, 'group')} is still unknown: {error.message}")
         return execution
+    settled = with_last_look(settled, folder)
     settings.say(f"{count - len(unknown_groups(settled))} of {count} unknown outcomes are settled by reading back")
     return settled

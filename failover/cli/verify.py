@@ -17,10 +17,10 @@ from failover.cli.wiring import state_folder, utc_now
 from failover.errors import Interrupted, StateError
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from failover.cli.past import Located
     from failover.kafka.port import Cluster
     from failover.model.execution import Execution
+    from failover.state.folder import StateFolder
 
 
 @click.command(cls=Command)
@@ -34,13 +34,15 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
     """Reads the target again: does it still hold what an execution wrote, and who consumes.
 
     RUN is an id or the path of a run's JSON. At or beyond the written value, with members since, is
-    success. With --for it ends early once every group is back.
+    success. With --for it ends early once every group is back. The result is kept with the run: show,
+    report and history tell it.
     """
     from failover.execution.verify import verified_groups
     from failover.planning.drift import check_cluster
     from failover.report.verify_text import verify_text
 
-    located = locate(settings, state_folder(settings), reference)
+    state = state_folder(settings)
+    located = locate(settings, state, reference)
     execution = located.execution
     if not verified_groups(execution):
         settings.say(f"{execution.id} wrote nothing: there is nothing to verify")
@@ -49,7 +51,7 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
     try:
         found = cluster.facts().cluster_id
         check_cluster(execution.target_alias, execution.target_cluster_id, found, f"execution {execution.id}")
-        execution, stopped = _verify(settings, cluster, located.folder, execution, watch)
+        execution, stopped = _verify(settings, state, cluster, located, watch)
     finally:
         cluster.close()
     verified = execution.verified
@@ -62,17 +64,18 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
 
 
 def _verify(
-    settings: Settings, cluster: Cluster, folder: Path | None, execution: Execution, watch: float
+    settings: Settings, state: StateFolder, cluster: Cluster, located: Located, watch: float
 ) -> tuple[Execution, int]:
-    """Watches, and keeps in the journal which groups had members: later looks rely on it."""
+    """Watches, and keeps what was found; in the journal which groups had members: later looks rely on it."""
     from failover.execution.verify import Verifier
     from failover.state.journal import Journal, Seen, read_journal
     from failover.state.runs import JOURNAL
 
-    seen: set[str] = set()
+    execution, folder = located.execution, located.folder
+    seen: set[str] = {group.group for group in execution.verified.groups if group.seen} if execution.verified else set()
     journal: Journal | None = None
     if folder is not None:
-        seen = {event.group for event in read_journal(folder / JOURNAL) if isinstance(event, Seen)}
+        seen |= {event.group for event in read_journal(folder / JOURNAL) if isinstance(event, Seen)}
         try:
             journal = Journal(folder / JOURNAL)
         except StateError as error:
@@ -94,7 +97,26 @@ def _verify(
                 seen=seen,
                 noticed=notice,
             )
-            return verifier.run(watch), stop.number
+            verified, number = verifier.run(watch), stop.number
+        if folder is None or journal is not None:
+            _keep(settings, state, located, verified)
+        return verified, number
     finally:
         if journal is not None:
             journal.close()
+
+
+def _keep(settings: Settings, state: StateFolder, located: Located, verified: Execution) -> None:
+    """Keeps the result with the run, and says where that is not where runs are kept."""
+    from failover.execution.runs import keep_look
+
+    if located.path is None:
+        settings.say("the result is not kept: only the target's topic knows this run. --format json > FILE keeps it")
+        return
+    try:
+        kept = keep_look(state, located.path, verified)
+    except StateError as error:
+        settings.say(f"the result is not kept: {error.message}")
+        return
+    if located.folder is None:
+        settings.say(f"the result is kept in {kept}")

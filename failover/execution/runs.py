@@ -9,11 +9,11 @@ import msgspec
 
 from failover.errors import FailoverError, RunNotFound
 from failover.execution.record import build, build_undo
-from failover.model.execution import Execution
+from failover.model.execution import ExecutedPartition, Execution
 from failover.planning.plan_file import decode_plan
 from failover.state.folder import StateFolder
 from failover.state.journal import Started, read_journal
-from failover.state.runs import JOURNAL, PLAN, UNDONE, all_runs, first_line
+from failover.state.runs import JOURNAL, PLAN, RECORD, UNDONE, all_runs, first_line
 
 _decoder = msgspec.json.Decoder(Execution)
 _started = msgspec.json.Decoder(Started)
@@ -40,6 +40,41 @@ def load_run(path: Path) -> Execution:
     if (path / UNDONE).exists():
         return build_undo(_load_file(path / UNDONE), events)
     return build(decode_plan((path / PLAN).read_bytes()), events)
+
+
+def with_last_look(execution: Execution, folder: Path) -> Execution:
+    """Lays what was verified last over a record derived from the journal; a verification is kept in the record's file.
+
+    It counts for what was written when it looked: a partition written since has no verdict.
+    """
+    try:
+        kept = _decoder.decode((folder / RECORD).read_bytes())
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return execution  # the journal is the truth, its copy may be missing or cut
+    if kept.verified is None:
+        return execution
+    looked = {(group.group, p.topic, p.partition): p for group in kept.groups for p in group.partitions}
+    groups = []
+    for group in execution.groups:
+        found = tuple(_looked_at(p, looked.get((group.group, p.topic, p.partition))) for p in group.partitions)
+        groups.append(msgspec.structs.replace(group, partitions=found))
+    return msgspec.structs.replace(execution, groups=tuple(groups), verified=kept.verified)
+
+
+def _looked_at(p: ExecutedPartition, kept: ExecutedPartition | None) -> ExecutedPartition:
+    if kept is None or kept.verdict is None or (kept.written, kept.planned) != (p.written, p.planned):
+        return p
+    return msgspec.structs.replace(p, now=kept.now, verdict=kept.verdict, lag=kept.lag)
+
+
+def keep_look(state: StateFolder, path: Path, execution: Execution) -> Path:
+    """Keeps a verified execution in its record's file, by its folder or that file; gives the file.
+
+    Raises ``StateError`` when it cannot be written.
+    """
+    record = path / RECORD if path.is_dir() else path.resolve()
+    state.write(record, encode_execution(execution))
+    return record
 
 
 def _load_file(path: Path) -> Execution:

@@ -21,7 +21,7 @@ from failover.execution.earlier import begun, complete, earlier_writes, rolled_b
 from failover.execution.record import build, build_bare
 from failover.execution.rollback import Undoer, written_groups
 from failover.execution.runlog import RunLog, Shared, SharedJournal
-from failover.execution.runs import encode_execution, load_run, runs_of_plan, undoings
+from failover.execution.runs import encode_execution, keep_look, load_run, runs_of_plan, undoings, with_last_look
 from failover.kafka.port import Cluster
 from failover.model.execution import Execution
 from failover.model.names import TopicPartition
@@ -30,7 +30,7 @@ from failover.planning.drift import EarlierWrite, check_usable
 from failover.planning.plan_file import decode_plan, encode_plan
 from failover.state.folder import StateFolder
 from failover.state.journal import Event, Journal, Started, read_journal
-from failover.state.runs import JOURNAL, PLAN, RECORD, ROLLBACK, UNDONE, find_run, first_line, new_run
+from failover.state.runs import JOURNAL, PLAN, ROLLBACK, UNDONE, find_run, first_line, new_run
 
 
 def utc_now() -> datetime:
@@ -258,7 +258,7 @@ class Session:
         return execution
 
     def _keep(self, execution: Execution) -> None:
-        self._state.write(self._folder / RECORD, encode_execution(execution))
+        keep_look(self._state, self._folder, with_last_look(execution, self._folder))
 
 
 def overrides(plan: Plan) -> tuple[str, ...]:

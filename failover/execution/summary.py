@@ -11,10 +11,19 @@ import msgspec
 from failover.errors import FailoverError
 from failover.execution.record import NOT_REACHED
 from failover.execution.runs import load_run
-from failover.model.execution import Execution, Outcome, RunSummary, Status
+from failover.execution.verify import BAD
+from failover.model.execution import Execution, LastLook, Outcome, RunSummary, Status, Verified
 from failover.state.journal import Event, Finished, Started, decode_events, read_journal
-from failover.state.runs import EVICTION, JOURNAL, first_line, last_line
+from failover.state.runs import EVICTION, JOURNAL, RECORD, first_line, last_line
 
+
+class _Kept(msgspec.Struct):
+    """Is what the history wants of a record."""
+
+    verified: Verified | None = None
+
+
+_kept = msgspec.json.Decoder(_Kept)
 _COMMITTED = (Status.COMMITTED, Status.UNCHANGED)
 
 
@@ -56,6 +65,17 @@ def summaries(folders: Iterable[Path]) -> tuple[list[RunSummary], list[str]]:
         except (FailoverError, OSError, ValueError) as error:
             unreadable.append(f"{folder.name}: {error}")
     return sorted(found, key=lambda run: run.started, reverse=True), unreadable
+
+
+def last_look(folder: Path) -> LastLook | None:
+    """Reads from an execution's folder when it was verified last; None when it never was."""
+    try:
+        kept = _kept.decode((folder / RECORD).read_bytes()).verified
+    except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        return None
+    if kept is None:
+        return None
+    return LastLook(kept.at, kept.exit_code, len(kept.groups), sum(group.verdict in BAD for group in kept.groups))
 
 
 def _whole(folder: Path) -> RunSummary:

@@ -14,6 +14,7 @@ from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
 
 POLL_SECONDS = 2.0
+WORST = (Now.BELOW, Now.MISSING, Now.EXPIRED, Now.OVERWRITTEN, Now.ADVANCED, Now.HELD)
 BAD = frozenset({Now.EXPIRED, Now.MISSING, Now.OVERWRITTEN, Now.BELOW})
 SHORTEST_RETENTION_MINUTES = 1440
 """What old and managed clusters keep offsets of a group without members for; assumed where the broker does not say."""
@@ -178,7 +179,8 @@ def _summed(group: ExecutedGroup, info: GroupInfo, *, seen: bool) -> VerifiedGro
         text = "has members, does not advance"
     else:
         text = ""
-    return VerifiedGroup(group.group, info.state, info.members, seen, moved, lag, text)
+    worst = min((p.verdict for p in looked if p.verdict is not None), key=WORST.index, default=None)
+    return VerifiedGroup(group.group, info.state, info.members, seen, moved, lag, text, worst)
 
 
 def back(group: VerifiedGroup) -> bool:

@@ -116,6 +116,7 @@ class VerifiedGroup(msgspec.Struct, frozen=True):
     """Is one group looked at again. ``seen``: members were there at some look since the execution.
 
     ``moved``: records consumed on the target since, None where nothing is known. ``text``: for people.
+    ``verdict``: the worst of its partitions', None where it could not be read.
     """
 
     group: str
@@ -125,6 +126,7 @@ class VerifiedGroup(msgspec.Struct, frozen=True):
     moved: int | None
     lag: int | None
     text: str = ""
+    verdict: Now | None = None
 
 
 class Verified(msgspec.Struct, frozen=True):
@@ -196,11 +198,20 @@ class Rehearsal(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.reh
     undoes: str = ""
 
 
+class LastLook(msgspec.Struct, frozen=True):
+    """Is when an execution was verified last and what came of it; ``bad``: groups that do not hold."""
+
+    at: datetime
+    exit_code: int
+    groups: int
+    bad: int
+
+
 class RunSummary(msgspec.Struct, frozen=True):
     """Is one line of the history. ``what``: execution, rollback or eviction; ``of``: the plan's, run's or group's name.
 
     ``committed``: partitions that stand where they were put; ``open``: refused, failed, unknown or not
-    reached. ``elsewhere``: the machine whose journal it is, "" for this one's.
+    reached. ``elsewhere``: the machine whose journal it is, "" for this one's. ``verified``: the last time.
     """
 
     id: str
@@ -217,6 +228,7 @@ class RunSummary(msgspec.Struct, frozen=True):
     committed: int
     open: int
     elsewhere: str = ""
+    verified: LastLook | None = None
 
 
 class History(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.history"):

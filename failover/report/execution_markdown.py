@@ -10,6 +10,7 @@ from failover.report.execution_text import HEADERS, facts, group_cells, in_place
 from failover.report.inert import inert_markdown, markdown_code
 from failover.report.phrases import phrase
 from failover.report.values import moment, offset, things
+from failover.report.verify_text import LOOKED_HEADERS, last_look, looked_cells, looked_rows
 
 FOLD_ABOVE = 30
 SHOWN_GROUPS = 200
@@ -34,6 +35,7 @@ def execution_markdown(execution: Execution, plan: Plan | None = None) -> str:
         "",
         *_groups(execution),
         *_partitions(execution),
+        *_verified(execution),
     ]
     if execution.warnings:
         lines += ["", *(f"- **warning** {inert_markdown(warning)}" for warning in execution.warnings)]
@@ -83,6 +85,20 @@ def _partitions(execution: Execution) -> Iterator[str]:
     yield from _table(headers, cells, numbers=headers[2:5])
     if len(odd) > SHOWN_PARTITIONS:
         yield from ("", f"{things(len(odd) - SHOWN_PARTITIONS, 'more partition')}: see the execution's JSON.")
+
+
+def _verified(execution: Execution) -> Iterator[str]:
+    if execution.verified is None:
+        return
+    rows = looked_rows(execution, execution.verified)
+    yield from ("", "### Verified", "", f"{inert_markdown(last_look(execution.verified))}.", "")
+    cells = []
+    for group, looked in rows[:SHOWN_GROUPS]:
+        name, *rest = looked_cells(group, looked)
+        cells.append((markdown_code(name), *map(inert_markdown, rest)))
+    yield from _table(LOOKED_HEADERS, cells, numbers=LOOKED_HEADERS[2:-1])
+    if len(rows) > SHOWN_GROUPS:
+        yield from ("", f"{things(len(rows) - SHOWN_GROUPS, 'more group')}: see the execution's JSON.")
 
 
 def _needs_a_look(group: ExecutedGroup, p: ExecutedPartition) -> bool:

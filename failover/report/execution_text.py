@@ -13,6 +13,7 @@ from failover.report.phrases import phrase
 from failover.report.plan_text import subscriptions
 from failover.report.table import labelled, table
 from failover.report.values import count, duration, members, moment, offset, things
+from failover.report.verify_text import last_look, verdicts
 
 SHOWN_GROUPS = 30
 SHOWN_PARTITIONS = 40
@@ -38,6 +39,8 @@ def execution_text(execution: Execution, plan: Plan | None = None, *, verbosity:
     blocks = [list(_head(execution, width)), list(_groups(execution, verbosity, width))]
     blocks.append(list(_troubles(execution, verbosity, width)))
     blocks.append([line for text in execution.warnings for line in labelled("warning:", inert_line(text), width=width)])
+    if execution.verified is not None:
+        blocks.append(list(verdicts(execution, execution.verified, verbosity=verbosity, width=width)))
     blocks.append(list(_steps(execution, plan, width)))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
@@ -75,6 +78,8 @@ def facts(execution: Execution) -> Iterator[tuple[str, str]]:
             yield label, f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
     if execution.stopped:
         yield "STOPPED", inert_line(execution.stopped)
+    if execution.verified is not None:
+        yield "VERIFIED", last_look(execution.verified)
 
 
 def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:

@@ -4,20 +4,26 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from failover.model.execution import History, RunSummary
+from failover.model.execution import History, LastLook, RunSummary
 from failover.report.inert import inert_line
 from failover.report.table import labelled, table
-from failover.report.values import age, count, moment
+from failover.report.values import age, count, moment, things
+
+HEADERS = ("RUN", "STARTED", "WHAT", "OUTCOME", "GROUPS", "IN PLACE", "OPEN", "OPERATOR", "REASON")
+VERDICTS = {0: "holds", 4: "holds, not all back", 6: "does not hold", 7: "unknown"}
 
 
 def history_text(history: History, now: datetime, *, width: int = 100) -> str:
     """Lists what is on record, a line each; the last line says how to see one in full."""
     blocks = []
     if history.runs:
-        headers = ("RUN", "STARTED", "WHAT", "OUTCOME", "GROUPS", "IN PLACE", "OPEN", "OPERATOR", "REASON")
         numbers = frozenset({"GROUPS", "IN PLACE", "OPEN"})
         flows = len({(run.source_alias, run.target_alias) for run in history.runs}) > 1
-        blocks.append(table(headers, [_cells(run, flows) for run in history.runs], width=width, numbers=numbers))
+        blocks.append(table(HEADERS, [_cells(run, flows) for run in history.runs], width=width, numbers=numbers))
+    looks = [(run, run.verified) for run in history.runs if run.verified is not None]
+    if looks:
+        cells = [_verified(run, look) for run, look in looks]
+        blocks.append(table(("VERIFIED", "LAST", "FOUND", "EXIT"), cells, width=width, numbers=frozenset({"EXIT"})))
     lost = [line for text in history.unreadable for line in labelled("unreadable:", text, width=width, indent=12)]
     blocks += ["\n".join(lost)] if lost else []
     blocks += [history.note] if history.note else []
@@ -27,6 +33,12 @@ def history_text(history: History, now: datetime, *, width: int = 100) -> str:
             f"Times are UTC; the newest began {latest}. One in full: failover show {inert_line(history.runs[0].id)}"
         )
     return "\n\n".join(blocks or ["No execution is on record here."]) + "\n"
+
+
+def _verified(run: RunSummary, look: LastLook) -> tuple[str, ...]:
+    found = VERDICTS.get(look.exit_code, "not known")
+    bad = f": {look.bad} of {things(look.groups, 'group')}" if look.bad else ""
+    return (run.id, moment(look.at)[:16], found + bad, str(look.exit_code))
 
 
 def _cells(run: RunSummary, flows: bool) -> tuple[str, ...]:

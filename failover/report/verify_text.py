@@ -11,6 +11,7 @@ from failover.report.table import labelled, table
 from failover.report.values import count, duration, members, moment, offset, things, unknown
 
 SHOWN_GROUPS = 30
+LOOKED_HEADERS = ("GROUP", "STATE", "MEMBERS", "HELD", "ADVANCED", "NOT", "CONSUMED", "LAG", "WHY")
 GOOD = (Now.HELD, Now.ADVANCED)
 OUTCOMES = {
     0: "HOLDS: the target is at or beyond what was written",
@@ -35,6 +36,19 @@ def verify_text(execution: Execution, verified: Verified, *, verbosity: int = 0,
         list(_next(execution, verified)),
     ]
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
+
+
+def last_look(verified: Verified) -> str:
+    """Says in one line when an execution was verified last and what came of it, the exit code included."""
+    watched = f", watched for {duration(verified.watched)}" if verified.watched >= 1 else ""
+    known = OUTCOMES.get(verified.exit_code, "not known")
+    return f"{known} ({moment(verified.at)}{watched}, exit {verified.exit_code})"
+
+
+def verdicts(execution: Execution, verified: Verified, *, verbosity: int = 0, width: int = 100) -> Iterator[str]:
+    """Lists what verifying found of each group, and each partition that does not hold."""
+    yield from _groups(execution, verified, verbosity, width)
+    yield from _bad(execution, width)
 
 
 def _head(execution: Execution, verified: Verified, width: int) -> Iterator[str]:
@@ -62,24 +76,26 @@ def _head(execution: Execution, verified: Verified, width: int) -> Iterator[str]
 
 
 def _groups(execution: Execution, verified: Verified, verbosity: int, width: int) -> Iterator[str]:
-    rows = sorted(
-        zip(_looked(execution, verified), verified.groups, strict=True), key=lambda row: (not row[1].text, row[1].group)
-    )
+    rows = looked_rows(execution, verified)
     shown = rows if verbosity or len(rows) <= SHOWN_GROUPS else [row for row in rows if row[1].text][: 2 * SHOWN_GROUPS]
-    headers = ("GROUP", "STATE", "MEMBERS", "HELD", "ADVANCED", "NOT", "CONSUMED", "LAG", "WHY")
     if shown:
-        numbers = frozenset({"MEMBERS", "HELD", "ADVANCED", "NOT", "CONSUMED", "LAG"})
-        yield table(headers, [_cells(group, looked) for group, looked in shown], width=width, numbers=numbers)
+        numbers = frozenset(LOOKED_HEADERS[2:-1])
+        yield table(
+            LOOKED_HEADERS, [looked_cells(group, looked) for group, looked in shown], width=width, numbers=numbers
+        )
     if len(shown) < len(rows):
         yield f"{things(len(rows) - len(shown), 'more group')} (-v lists them)"
 
 
-def _looked(execution: Execution, verified: Verified) -> list[ExecutedGroup]:
+def looked_rows(execution: Execution, verified: Verified) -> list[tuple[ExecutedGroup, VerifiedGroup]]:
+    """Pairs each group with what was found of it, those with something to say first."""
     by_name = {group.group: group for group in execution.groups}
-    return [by_name[group.group] for group in verified.groups]
+    rows = [(by_name[looked.group], looked) for looked in verified.groups if looked.group in by_name]
+    return sorted(rows, key=lambda row: (not row[1].text, row[1].group))
 
 
-def _cells(group: ExecutedGroup, looked: VerifiedGroup) -> tuple[str, ...]:
+def looked_cells(group: ExecutedGroup, looked: VerifiedGroup) -> tuple[str, ...]:
+    """Gives a group's row as text, in the order of ``LOOKED_HEADERS``."""
     totals = Counter(p.verdict for p in group.partitions if p.verdict is not None)
     bad = sum(number for now, number in totals.items() if now not in GOOD)
     why = looked.text

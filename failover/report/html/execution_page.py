@@ -27,8 +27,7 @@ from failover.report.inert import inert_line
 from failover.report.phrases import phrase
 from failover.report.plan_rows import rows
 from failover.report.values import count, duration, members, moment, things
-from failover.report.verify_text import GOOD, MEANING
-from failover.report.verify_text import OUTCOMES as VERIFIED
+from failover.report.verify_text import GOOD, MEANING, last_look
 
 _TONES = {
     Status.COMMITTED: "good",
@@ -175,10 +174,8 @@ def _answers(execution: Execution) -> Iterator[Answer]:
         yield Answer("STOPPED", "Why did it end early?", inert_line(execution.stopped), "warn")
     verified = execution.verified
     if verified is not None:
-        watched = f", watched for {duration(verified.watched)}" if verified.watched >= 1 else ""
         tone = {0: "good", 4: "warn"}.get(verified.exit_code, "bad")
-        known = VERIFIED.get(verified.exit_code, "not known")
-        yield Answer("VERIFIED", "Does it hold?", f"{known} ({moment(verified.at)}{watched})", tone)
+        yield Answer("VERIFIED", "Does it hold?", last_look(verified), tone)
 
 
 def _step(step: str) -> tuple[str, str]:
