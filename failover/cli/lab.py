@@ -25,7 +25,14 @@ def command() -> None:
 
 
 @command.command()
-@click.option("--with", "mirror", type=click.Choice(["none", "mm2"]), default="none", show_default=True, help="Mirror.")
+@click.option(
+    "--with",
+    "mirror",
+    type=click.Choice(["none", "mm2", "replicator"]),
+    default="none",
+    show_default=True,
+    help="Mirror.",
+)
 @click.option("--brokers", default="1", show_default=True, metavar="N[,M]", help="Brokers of each cluster.")
 @click.option("--kafka-version", metavar="V", help="Kafka's version (default 4.1.1; 3.9.1 and 4.3.1 work too).")
 @click.option(
@@ -64,6 +71,7 @@ def up(
             authorizer=options["authorizer"],
             proxy=options["proxy"],
             mm2=mirror == "mm2",
+            replicator=mirror == "replicator",
             quick=options["quick"],
             mirror=MirrorOptions(
                 topics=options["topics"],

@@ -11,7 +11,7 @@ import click
 
 from failover.cli.frame import Command, Settings, pass_settings
 from failover.cli.wiring import load
-from failover.errors import FlowAmbiguous, Interrupted
+from failover.errors import FlowAmbiguous
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig
@@ -24,7 +24,7 @@ _log = logging.getLogger("failover.replicate")
 @click.option("--clusters", "targets", multiple=True, metavar="ALIAS", help="Only flows into this target (repeatable).")
 @click.option("--alongside", is_flag=True, help="Start although MirrorMaker 2 runs the same flow.")
 @pass_settings
-def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) -> None:
+def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) -> int:
     """Copies what the configuration mirrors, record for record and exactly once, until it is stopped.
 
     Takes over where MirrorMaker 2 stopped, and MirrorMaker 2 can take over from it. Needs MirrorMaker 2 to be
@@ -39,10 +39,8 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
 
     with asyncio.Runner(loop_factory=new_loop) as runner:
         number = runner.run(_run(settings, config, flows, alongside=alongside))
-    if number:
-        raise Interrupted(
-            "stopped in good order; what was copied is on record", signal_number=number, hint="start it again to go on"
-        )
+    settings.say("stopped in good order; where every partition stands is on record")
+    return 128 + number if number else 0
 
 
 def _flows(settings: Settings, config: Config, targets: tuple[str, ...]) -> list[FlowConfig]:

@@ -26,6 +26,7 @@ from failover.lab.proxy_control import ProxyControl
 from failover.lab.state import ADMIN, Broker, Cluster, State, read_state, write_state
 
 MIRROR = "mm2"
+REPLICATOR = "replicator"
 PROXY = "proxy"
 Listener = Literal["plaintext", "sasl", "proxy"]
 
@@ -159,6 +160,13 @@ class Lab:
         """Starts the real MirrorMaker 2 with a configuration (default: the lab's own) without waiting for it."""
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
         return self.start(name, [main, str(config or self.config)], log=self.folder / f"{name}.log")
+
+    def start_replicator(self, config: Path | None = None, *arguments: str, name: str = REPLICATOR) -> Process:
+        """Starts ``failover replicate`` with a configuration (default: the lab's own) without waiting for it."""
+        # The interpreter ignores an option it does not know; there it is the lab's mark.
+        marked = [processes.python(), "-X", f"lab={self.state.marker}", "-m", "failover"]
+        command = [*marked, "--config", str(config or self.config), "replicate", *arguments]
+        return self._spawn(name, command, self.folder / f"{name}.log")
 
     def start_proxy(self) -> Process:
         """Starts the proxy without waiting for it."""

@@ -28,6 +28,7 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     clients of the PLAINTEXT listener are super users. ``proxy``: each broker is also reachable
     through a proxy that can cut and delay. ``quick``: JVM flags for a fast start instead of
     speed. ``settings``: broker settings added to the lab's own. ``mm2``: start MirrorMaker 2.
+    ``replicator``: start ``failover replicate`` instead.
     """
 
     aliases: tuple[str, str] = ("primary", "standby")
@@ -38,6 +39,7 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     authorizer: bool = False
     proxy: bool = False
     mm2: bool = False
+    replicator: bool = False
     mirror: MirrorOptions = MirrorOptions()
     quick: bool = False
     heap: str = "512m"

@@ -93,6 +93,8 @@ def _start(lab: Lab, checkpoint: Path, say: Callable[[str], None]) -> None:
         say(f"cluster {cluster.alias} answers at {cluster.bootstrap()}")
     if options.mm2 and options.security != "plaintext":
         lab.start_mirror()  # only now do its users exist
+    if options.replicator:
+        lab.start_replicator()
     lab.state = msgspec.structs.replace(lab.state, phase="ready")
     write_state(folder, lab.state)
 
