@@ -30,7 +30,8 @@ _UNKNOWN_TOPIC = 3
 _DENIED = frozenset({29, 31})  # TOPIC_AUTHORIZATION_FAILED, CLUSTER_AUTHORIZATION_FAILED
 _PREFIX = "offset.storage."
 _FACTOR = 3  # Connect's default
-_SEGMENT_BYTES = 16 << 20
+_SEGMENT_BYTES = 4 << 20
+_LARGE_SEGMENT = 64 << 20
 _PLAIN_VALUE = re.compile(rb'\{"offset":-?[0-9]{1,18}\}')
 
 
@@ -89,7 +90,7 @@ class Positions:
         if fault is not None:
             raise self._error("cannot be used for positions", fault)
         if existed:
-            await self._check_compaction()
+            await self._check_settings()
 
     def partition_of(self, number: int) -> TopicPartition:
         """Gives one of the topic's partitions, by any number: a place to use a transactional id without data."""
@@ -166,16 +167,26 @@ class Positions:
         state = self._target.topic(self.topic)
         return len(state.partitions) if state is not None and state.fault is None else 0
 
-    async def _check_compaction(self) -> None:
-        found = (await describe_topic_configs(self._target, [self.topic], ["cleanup.policy"]))[self.topic]
+    async def _check_settings(self) -> None:
+        found = (await describe_topic_configs(self._target, [self.topic], ["cleanup.policy", "segment.bytes"]))[
+            self.topic
+        ]
         # Who may not read the settings is not kept from working.
-        policy = found[0].value if not isinstance(found, Fault) and found else None
+        settings = {} if isinstance(found, Fault) else {entry.name: entry.value for entry in found}
+        alter = f"kafka-configs.sh --alter --entity-type topics --entity-name {self.topic} --add-config"
+        policy = settings.get("cleanup.policy")
         if policy is not None and policy != "compact":
             raise Refused(
                 f"cluster {self._target.alias}: topic {self.topic} has cleanup.policy={policy}: positions in it are"
                 " deleted in time, and everything would be copied again",
-                hint=f"kafka-configs.sh --alter --entity-type topics --entity-name {self.topic}"
-                " --add-config cleanup.policy=compact",
+                hint=f"{alter} cleanup.policy=compact",
+            )
+        if int(settings.get("segment.bytes") or 0) > _LARGE_SEGMENT:
+            _log.info(
+                "topic %s is compacted late, so that each start reads more of it: %s segment.bytes=%d",
+                self.topic,
+                alter,
+                _SEGMENT_BYTES,
             )
 
     def _error(self, what: str, fault: Fault) -> Exception:

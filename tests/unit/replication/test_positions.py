@@ -39,6 +39,7 @@ class Log:
         self.refuse: dict[int, int] = {}
         self.error: int | None = None
         self.policy = "compact"
+        self.segment = "4194304"
         self.ensured: list[NewTopic] = []
         self.clock = 1000
         self._state: TopicState | None = None
@@ -90,7 +91,8 @@ def log(monkeypatch):
     async def describe_topic_configs(cluster, topics, names):
         if not cluster.policy:
             return dict.fromkeys(topics, fault(29))
-        return dict.fromkeys(topics, (ConfigEntry("cleanup.policy", cluster.policy),))
+        entries = (ConfigEntry("cleanup.policy", cluster.policy), ConfigEntry("segment.bytes", cluster.segment))
+        return dict.fromkeys(topics, entries)
 
     for name, fake in {
         "read_records": read_records,
@@ -237,6 +239,15 @@ def test_a_compacted_topic_or_one_that_may_not_be_looked_at_is_taken(log, policy
     log.policy = policy
     asyncio.run(positions(log).open())
     assert log.ensured == [WANTED]
+
+
+def test_a_topic_whose_segments_are_compacted_late_is_taken_with_a_word(log, caplog):
+    caplog.set_level(logging.INFO)
+    asyncio.run(positions(log).open())
+    assert caplog.messages == []
+    log.segment = "1073741824"
+    asyncio.run(positions(log).open())
+    assert "segment.bytes=4194304" in caplog.text
 
 
 def test_a_place_for_a_transaction_without_data_is_one_of_the_topics_partitions(log):
