@@ -244,3 +244,56 @@ def test_a_target_topic_made_anew_never_skips(pair: Pair) -> None:
     assert [p["offset"] is not None for p in partitions(ran.json()) if p["group"] == "f-3"] == [True]
     for group in offsets:
         pair.a.delete_group(group)
+
+
+@pytest.mark.timeout(200)
+def test_a_group_newer_than_the_checkpoints_is_planned_where_anything_places_it(pair: Pair) -> None:
+    topic, old, new = pair.create_topic("a", "nw.topic"), "nw-old", "nw-new"
+    pair.produce("a", topic, 3_000)
+    pair.commit("a", old, {TopicPartition(topic, 0): 2_900})
+    options = MirrorOptions(
+        topics=r"nw\..*",
+        groups=r"nw-.*",
+        checkpoint_seconds=1,
+        flush_seconds=1,
+        settings={"ns->nt.refresh.groups.interval.seconds": "600"},
+    )
+    with pair.mirror(options, aliases=("ns", "nt")) as config:
+        wait_until(lambda: held(pair, f"ns.{topic}") == 3_000, seconds=90, what="copied", every=0.3)
+        # a further commit gets a checkpoint only once the syncs are there, so this one is made by all of them
+        pair.commit("a", old, {TopicPartition(topic, 0): 2_950})
+        pair.wait_checkpoint(old, topic, upstream=2_950, flow="ns")
+        pair.commit("a", new, {TopicPartition(topic, 0): 1_234})
+
+        def plan(*arguments: str, config: Path = config) -> Any:
+            return pair.run_cli("plan", "--group-pattern", "nw-.*", "--format", "json", *arguments, config=config)
+
+        ran = plan()
+        [p] = [p for p in partitions(ran.json()) if p["group"] == new]
+        assert (ran.code, ran.json()["not_planned"]) == (0, [])
+        assert (p["offset"], p["precision"], p["checkpoint"]) == (1_234, "exact", None)
+        [bounded] = [p for p in partitions(plan("--no-content").json()) if p["group"] == new]
+        assert bounded["offset"] <= 1_234 <= bounded["offset"] + bounded["reread_max"]
+
+        # with no offset syncs to read (they are looked for where none are) nothing places the new group
+        elsewhere = pair.config_path(
+            aliases=("ns", "nt"), options=options, added={"ns->nt.offset-syncs.topic.location": "target"}
+        )
+        ran = plan("--no-content", config=elsewhere)
+        assert ran.json()["not_planned"] == [{"group": new, "why": "newer-than-checkpoints", "topics": [topic]}]
+        assert [(g["group"], g["verdict"]) for g in ran.json()["groups"]] == [(old, "ready")]
+        assert ran.code == 4
+        screen = pair.run_cli("plan", "--group-pattern", new, "--no-content", config=elsewhere)
+        assert (screen.code, "1 group newer than the checkpoints" in screen.out) == (3, True), screen.out
+        named = pair.run_cli("plan", "--group", new, "--no-content", "--format", "json", config=elsewhere)
+        assert [g["verdict"] for g in named.json()["groups"]] == ["partial"]
+        # with the source down nobody can know of it
+        assert plan("--source-down").json()["not_planned"] == []
+
+        # what MM2 was expected to answer is what it answers once it has looked
+        pair.lab.kill("mm2-ns-nt")
+        pair.lab.start_mirror(config, name="mm2-ns-nt")
+        seen = pair.wait_checkpoint(new, topic, flow="ns", seconds=90)
+        assert (seen.upstream, seen.downstream) == (1_234, p["mm2"]["offset"])
+    for group in (old, new):
+        pair.a.delete_group(group)
