@@ -190,8 +190,8 @@ WORDS: dict[str, tuple[str, str, str, str, str]] = {
     "newer-than-checkpoints": (
         "left out",
         "the group is newer than the checkpoints",
-        "MM2 looks for new groups only every refresh.groups.interval.seconds (600).",
-        "Wait for its first checkpoint, then plan again.",
+        "MM2 looks for new groups only every refresh.groups.interval.seconds (600); no sync or record places it.",
+        "Wait for its first checkpoint, then plan again; or let failover read the offset syncs and compare records.",
         "created 2 minutes ago",
     ),
     # -- outcomes

@@ -190,11 +190,17 @@ def next_command(plan: Plan) -> str:
     flow = f" --source {inert_line(plan.flow.source)} --target {inert_line(plan.flow.target)}" * plan.flow.reversed
     if plan.summary.partitions.commit:
         return f"failover execute{flow}"
+    if _newer(plan):
+        return f"wait for MM2's first checkpoint of what is NOT IN, then failover plan{flow}"
     if not groups.refused and not groups.partial:
         return "start the consumers; all stand where they should" if groups.ready else "none: nothing is to be moved"
     if any("group-active" in group.reasons for group in plan.groups):
         return f"stop the members on {inert_line(plan.target.alias)}, then failover plan{flow}"
     return f"clear what is refused or unknown (WHY), then failover plan{flow}"
+
+
+def _newer(plan: Plan) -> bool:
+    return any(left.why == "newer-than-checkpoints" for left in plan.not_planned)
 
 
 def _word_to_explain(plan: Plan, found: list[GroupRow]) -> str:
@@ -203,7 +209,9 @@ def _word_to_explain(plan: Plan, found: list[GroupRow]) -> str:
             return row.group.reasons[0]
     if any(f.code == "mm2-group-sync" for f in plan.findings):
         return "mm2-group-sync"
-    return "re-read" if plan.summary.partitions.commit else ""
+    if plan.summary.partitions.commit:
+        return "re-read"
+    return "newer-than-checkpoints" if _newer(plan) else ""
 
 
 def before_after(plan: Plan, wanted: Collection[str], *, width: int = 100) -> str:

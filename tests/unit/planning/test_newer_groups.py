@@ -12,6 +12,7 @@ from failover.model.cluster import ClusterState
 from failover.model.plan import Plan, PlanOptions
 from failover.model.snapshot import InternalTopicReading, NotPlanned, Snapshot
 from failover.planning.build import exit_code
+from failover.report.plan_text import plan_text
 from tests.unit.planning.worlds import checkpoint, exact, plan, world
 
 CHECKPOINTS = InternalTopicReading("primary.checkpoints.internal", "standby", True, records=9, newest=1)
@@ -108,3 +109,15 @@ def test_a_policy_for_missing_positions_decides_instead(missing: str, reason: st
 )
 def test_without_checkpoints_no_group_is_newer_than_they_are(reading: InternalTopicReading) -> None:
     assert planned(plan(new(reading))) == [("payments", "partial")]
+
+
+def test_the_screen_names_what_is_left_behind_and_what_comes_next() -> None:
+    text = plan_text(plan(new()))
+    assert "1 group newer than the checkpoints" in text
+    assert "next: wait for MM2's first checkpoint" in text
+    assert "failover explain newer-than-checkpoints" in text
+    # where nothing is left to write, consumers must not be sent off without it
+    ready = plan(new(partitions=1, translations={0: exact(500, 500)}, target_commits={0: 500}))
+    assert "start the consumers" in plan_text(ready)
+    behind = msgspec.structs.replace(ready, not_planned=(LEFT,))
+    assert "start the consumers" not in plan_text(behind)
