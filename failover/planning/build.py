@@ -62,8 +62,7 @@ def make_plan(
     """
     _check(options)
     builder = _Builder(snapshot, options, earlier, written or {}, locked_by)
-    groups, newer = _placed(tuple(builder.group(name) for name in _selected(snapshot, options)), snapshot, options)
-    not_planned = tuple(sorted((*snapshot.not_planned, *newer), key=lambda left: left.group))
+    groups, not_planned = _placed([builder.group(name) for name in _selected(snapshot, options)], snapshot, options)
     lost, unplaced = losses(snapshot)
     plan = Plan(
         version=VERSION,
@@ -126,9 +125,11 @@ def _selected(snapshot: Snapshot, options: PlanOptions) -> Iterable[str]:
 
 
 def _placed(
-    groups: tuple[PlannedGroup, ...], snapshot: Snapshot, options: PlanOptions
+    groups: Iterable[PlannedGroup], snapshot: Snapshot, options: PlanOptions
 ) -> tuple[tuple[PlannedGroup, ...], tuple[NotPlanned, ...]]:
-    """Separates the groups that are newer than MM2's checkpoints; one named by hand stays in the plan.
+    """Gives the groups of the plan and those left out of it, the ones newer than MM2's checkpoints among them.
+
+    One named by hand stays in the plan.
 
     Where MM2's checkpoints could not be read, or there are none at all, no group is newer than they are.
     """
@@ -138,13 +139,16 @@ def _placed(
         for reading in snapshot.readings
         if reading.newest is not None
     )
-    if not checkpoints:
-        return groups, ()
-    newer = {g.group: g for g in groups if g.group not in options.groups and newer_than_checkpoints(g)}
-    left = (
-        NotPlanned(name, NEWER, tuple(dict.fromkeys(p.source_topic for p in g.partitions))) for name, g in newer.items()
-    )
-    return tuple(g for g in groups if g.group not in newer), tuple(left)
+    kept: list[PlannedGroup] = []
+    newer: list[NotPlanned] = []
+    for group in groups:
+        if checkpoints and group.group not in options.groups and newer_than_checkpoints(group):
+            newer.append(NotPlanned(group.group, NEWER, tuple(dict.fromkeys(p.source_topic for p in group.partitions))))
+        else:
+            kept.append(group)
+    if not newer:
+        return tuple(kept), snapshot.not_planned
+    return tuple(kept), tuple(sorted((*snapshot.not_planned, *newer), key=lambda left: left.group))
 
 
 def _cluster(status: ClusterStatus) -> PlannedCluster:
