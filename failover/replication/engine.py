@@ -20,6 +20,7 @@ from failover.replication.leaders import Leaders
 from failover.replication.mending import Mender
 from failover.replication.options import ReplicateOptions
 from failover.replication.positions import Positions
+from failover.replication.progress import Progress
 from failover.replication.pulse import Pulse
 from failover.replication.rate import Rate
 from failover.replication.reader import Reader
@@ -40,6 +41,7 @@ PULSE_SECONDS = 5.0
 """So long may the event loop be silent before nothing is sent until the shards are proven to be ours."""
 _BEAT_SECONDS = 0.25
 _KEEP_SECONDS = 86_400.0
+_TELL_SECONDS = 10.0
 _FINISH_SECONDS = 10.0
 _SHARDS_AT_ONCE = 16
 _PRODUCER_EXPIRATION_MS = 86_400_000
@@ -101,7 +103,7 @@ class Engine:
         await self._starter.read_anchors()
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
         self._look.set()
-        background = [self._beat(), self._keep(), self._discover(), self.recorder.run()]
+        background = [self._beat(), self._keep(), self._discover(), self._tell(), self.recorder.run()]
         for work in background:
             self.spawn(work)
         try:
@@ -297,6 +299,13 @@ class Engine:
                     shard.sending = False
                     shard.doubt(f"silent for {silent:.1f} s")
             await asyncio.sleep(_BEAT_SECONDS)
+
+    async def _tell(self) -> None:
+        progress = Progress(f"{self.flow.source}->{self.flow.target}")
+        while True:
+            await asyncio.sleep(_TELL_SECONDS)
+            if line := progress.line(self.routes.values(), self.traffic, _TELL_SECONDS):
+                _log.info("%s", line)
 
     async def _keep(self) -> None:
         while True:
