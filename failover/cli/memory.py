@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from failover.inventory.snapshot import Earlier
     from failover.model.names import TopicPartition
     from failover.model.plan import Plan
+    from failover.model.snapshot import Snapshot
     from failover.state.folder import StateFolder
 
 _PLANS = 20
@@ -75,12 +76,30 @@ def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
             yield plan
 
 
-def last_written(
-    state: StateFolder, selected: SelectedFlow, commits: Mapping[str, Collection[TopicPartition]]
-) -> dict[str, dict[TopicPartition, int]]:
-    """Gives what executions of this flow wrote last to ``commits``: group → partitions that have one on the target.
+def undecided(snapshot: Snapshot) -> dict[str, set[TopicPartition]]:
+    """Names the places that an earlier execution says something about: group → partitions.
 
-    An execution of many groups takes long to read. So the search ends with the last of ``commits``
+    Those with a standing commit (who wrote it?), and those whose position this look knows less than
+    exactly: what was proven then still counts, whether or not the commit is still there.
+    """
+    from failover.model.translation import Precision
+
+    found = {group: set(commits) for group, commits in snapshot.target.commits.items()}
+    for known in (snapshot.checkpoints, snapshot.translations):
+        for group, places in known.items():
+            answers = snapshot.translations.get(group, {})
+            found.setdefault(group, set()).update(
+                tp for tp in places if tp not in answers or answers[tp].precision is not Precision.EXACT
+            )
+    return found
+
+
+def last_written(
+    state: StateFolder, selected: SelectedFlow, places: Mapping[str, Collection[TopicPartition]]
+) -> dict[str, dict[TopicPartition, int]]:
+    """Gives what executions of this flow wrote last to ``places``: group → partitions that are asked about.
+
+    An execution of many groups takes long to read. So the search ends with the last of ``places``
     found, and one that did none of the groups left is told by its first line.
     """
     from failover.execution.runs import load_run, selected_of
@@ -88,7 +107,7 @@ def last_written(
     from failover.planning.plan_file import decode_options
     from failover.state.runs import PLAN, all_runs
 
-    left = {group: set(partitions) for group, partitions in commits.items() if partitions}
+    left = {group: set(partitions) for group, partitions in places.items() if partitions}
     written: dict[str, dict[TopicPartition, int]] = {}
     for folder in islice(all_runs(state), _RUNS) if left else ():
         try:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.memory import last_written, recall
+from failover.cli.memory import last_written, recall, undecided
 from failover.cli.options import DEFAULT_TTL, plan_options, to_options
 from failover.cli.progress import ProgressBar
 from failover.cli.wiring import check_clients, choose_flow, load, open_cluster, operator, state_folder, utc_now
@@ -111,7 +111,7 @@ def make(
         ttl_seconds=DEFAULT_TTL if ttl is None else ttl,
         tool_version=__version__,
         earlier=memory.plan,
-        written=last_written(state, selected, snapshot.target.commits),
+        written=last_written(state, selected, undecided(snapshot)),
         locked_by=locked_by,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))

@@ -6,17 +6,21 @@ from pathlib import Path
 
 import pytest
 
-from failover.cli.memory import last_written
+from failover.cli.memory import last_written, undecided
 from failover.config.flow import SelectedFlow
 from failover.config.load import load_config, select_flow
 from failover.execution.commit import Timing
 from failover.execution.runs import load_run
 from failover.execution.session import Session, Ways
 from failover.model import TopicPartition
+from failover.model.cluster import ClusterState
 from failover.model.execution import Execution
 from failover.state.folder import StateFolder
+from tests.fake_cluster import FakeCluster
 from tests.unit.execution.plans import group, plan
 from tests.unit.execution.scene import T0, T1, T2, Clock, target
+from tests.unit.planning.worlds import T0 as WT0
+from tests.unit.planning.worlds import checkpoint, exact, only_group, world
 
 CONFIG = """\
 clusters = a, b, c
@@ -49,7 +53,25 @@ def test_the_newest_execution_counts_partition_by_partition(state: StateFolder, 
     assert last_written(state, flow(tmp_path, "a"), commits) == {"g": {T0: 8, T1: 6}, "h": {T0: 7}}
 
 
-def test_only_what_has_a_commit_on_the_target_is_looked_for(state: StateFolder, tmp_path: Path) -> None:
+def test_evidence_outlives_the_commit_it_was_written_with(state: StateFolder, tmp_path: Path) -> None:
+    """The source is gone, and so is the target's commit: what was proven then is above MM2's checkpoint."""
+    places = {0: checkpoint(500, 480), 1: checkpoint(500, 480)}
+    snapshot = world(source=ClusterState.DOWN, partitions=2, checkpoints=places, translations={1: exact(500, 490)})
+    assert snapshot.target.commits == {"payments": {}}
+    asked = undecided(snapshot)
+    assert asked == {"payments": {WT0}}
+
+    clock, cluster = Clock(), FakeCluster("b").topic("primary.orders", 1, end=1000)
+    ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+    done = Session.of_plan(plan(group("payments", {WT0: 487})), state, cluster, ways, timing=Timing(settle=0)).run()
+    written = last_written(state, flow(tmp_path, "a"), asked)
+    assert (done.outcome, written) == ("done", {"payments": {WT0: 487}})
+    first, second = only_group(snapshot, written=written).partitions
+    assert (first.action, first.offset, first.proof) == ("commit", 487, "tracked")
+    assert second.offset == 490
+
+
+def test_only_what_is_asked_about_is_looked_for(state: StateFolder, tmp_path: Path) -> None:
     assert last_written(state, flow(tmp_path, "a"), {"g": [T1], "h": []}) == {"g": {T1: 6}}
 
 
