@@ -23,7 +23,7 @@ _WARM = 0.03
 
 
 class Copy(NamedTuple):
-    """Is one measured copy: records in ``seconds`` on ``cpu`` seconds; ``peak`` is the largest resident set in bytes."""
+    """Is one measured copy: records in ``seconds`` on ``cpu`` seconds; ``peak``: the largest resident set, bytes."""
 
     records: int
     seconds: float

@@ -43,7 +43,7 @@ def main() -> None:
                         remote,
                         message.value(),
                         message.key(),
-                        message.partition(),
+                        message.partition() or 0,
                         timestamp=message.timestamp()[1],
                     )
                     break

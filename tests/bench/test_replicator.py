@@ -26,7 +26,7 @@ IDLE_PARTITIONS, TRICKLE_PARTITIONS = 1_000, 2_000
 
 
 class Load(NamedTuple):
-    """Is what is copied, and what is asked of the replicator against MirrorMaker 2: times its speed, share of its CPU."""
+    """Is what is copied, and what is asked of the replicator: times MirrorMaker 2's speed, share of its CPU."""
 
     name: str
     records: int
@@ -80,8 +80,8 @@ def test_speed(secure: Pair) -> None:
         pair.a.delete_topic(topic)
     figures.table(HEADER, rows)
     figures.note(
-        f"{PARTITIONS} partitions, one broker on each side, all on one machine: the brokers share its cores. Measured from"
-        " 3 % of the records on; CRC checks and stamping are included."
+        f"{PARTITIONS} partitions, one broker on each side, all on one machine: the brokers share its cores. Measured"
+        " from 3 % of the records on; CRC checks and stamping are included."
     )
     figures.publish()
 
@@ -187,7 +187,7 @@ def latencies(
         while len(taken) < wanted and time.monotonic() < end:
             message = consumer.poll(0.1)
             if message is not None and message.error() is None:
-                taken.append(time.time() - float(message.value()))
+                taken.append(time.time() - float(message.value() or b""))
 
     reading = threading.Thread(target=consume)
     reading.start()
