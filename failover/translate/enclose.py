@@ -48,8 +48,14 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
         downs = case.syncs.downs
         for need in targets:
             certain += [case.pair(i) for i in range(bisect_left(downs, need.start), bisect_left(downs, need.stop))]
+    strip = case.strip("source", source.start, source.stop)
+    if len(targets) == 1 and region.sync >= 0:
+        target = case.strip("target", targets[0].start, targets[0].stop)
+        if (near := _in_step(case, upstream, certain, strip, target)) is not None:
+            case.ceilings[upstream] = near.ceiling
+            return near
     told = {pair for pair in certain if pair.source >= 0 and pair.source != case.bounds.source_end}
-    strip = _with_lost(case, case.strip("source", source.start, source.stop), certain)
+    strip = _with_lost(case, strip, certain)
     pairs: dict[int, Pair] = {}
     for need in targets:
         pairs.update({pair.target: pair for pair in matches(strip, case.strip("target", need.start, need.stop))})
@@ -87,6 +93,27 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
             return Enclosing(*found, ceiling, max(0, unclear))
         unclear += sum(1 for pair in run if pair.source < upstream)
     return None
+
+
+def _in_step(case: Case, upstream: int, certain: list[Pair], source: Strip, target: Strip) -> Enclosing | None:
+    """Answers where both windows hold the same records, each once, at the distance that all syncs have.
+
+    So it is nearly always, and pairing every record would lead to the same. Returns None in all other cases.
+    """
+    offsets, count = source.offsets, len(source.offsets)
+    at = bisect_left(offsets, upstream)
+    if not 0 < at < count or count != len(target.offsets) or source.tokens != target.tokens:
+        return None
+    step = target.offsets[0] - offsets[0]
+    whole = offsets[-1] - offsets[0] == target.offsets[-1] - target.offsets[0] == count - 1
+    if not whole or len(set(source.tokens)) < count or any(pair.target - pair.source != step for pair in certain):
+        return None
+    high = Pair(upstream + step, upstream)
+    if case.syncs is None or len(case.syncs.starts) > 1 or case.copies_again_below(upstream):
+        return None
+    if case.wall is not None and high.target > case.wall:
+        return None
+    return Enclosing(Pair(high.target - 1, upstream - 1), high, high.target, 0)
 
 
 def _lost_below(strip: Strip, source: int, upstream: int) -> int:
