@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import deque
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
-from hypothesis import settings
+from hypothesis import given, note, settings
 from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from failover.kafka.wire.encode import builder
 from failover.model.names import Fault, TopicPartition
-from failover.replication.batches import Kind, Outgoing
+from failover.replication.batches import Kind, Outgoing, stamp
 from failover.replication.lane import IN_FLIGHT, Flight, Lane, State, Trouble
 from tests.unit.replication.target_partition import EXPIRATION_MS, TargetPartition
 
@@ -26,6 +26,26 @@ OUTCOMES = [
     # answered so after the append too: DelayedProduce asks again who leads while it waits for the replicas
     *[(True, number) for number in (3, 6, 7, 20, 56)],
 ]
+
+
+STEPS = {
+    "rest": 1,
+    "write_and_read": 6,
+    "send": 10,
+    "take": 8,
+    "answer": 8,
+    "decide": 6,
+    "break_connection": 2,
+    "take_late": 2,
+    "move_leader": 2,
+    "pass_time": 2,
+    "forget": 2,
+    "hold": 1,
+    "close": 1,
+    "record": 2,
+    "lose_the_sources_head": 1,
+}
+DANGERS = [{}, {"lose_the_targets_tail": 1}, {"write_beside": 1}, {"usurp": 1}]
 
 
 class Record(NamedTuple):
@@ -54,15 +74,14 @@ class Channel:
         self.stale = False
 
 
-class LaneMachine(RuleBasedStateMachine):
-    """Owns a lane as a shard does.
+class World:
+    """Owns a lane as a shard does, and is whatever befalls it: a script of steps, three bytes each.
 
     ``lost``: the target has lost what it had acknowledged, and the lane was not started since. ``stopped``: why the
     owner gave up.
     """
 
     def __init__(self) -> None:
-        super().__init__()
         self.lane = Lane(TopicPartition("orders", 0), TopicPartition("a.orders", 0))
         self.target = TargetPartition()
         self.source: list[Record] = []
@@ -74,37 +93,52 @@ class LaneMachine(RuleBasedStateMachine):
         self.held: list[Outgoing] = []
         self.lost = self.usurped = self.foreign = False
         self.stopped = ""
+        self._choice = 0
+
+    def play(self, script: bytes) -> None:
+        danger, *_ = script[:1]
+        self.source_end = danger & 1
+        self.doubt()
+        if danger & 2:  # a producer that has written almost as much as sequences tell apart
+            self.lane.sequence = (1 << 31) - 3
+            self.target.producers.clear()
+        dangers = DANGERS[danger >> 2 & 3]
+        steps = [getattr(self, name) for name, weight in (STEPS | dangers).items() for _ in range(weight)]
+        for at in range(1, len(script) - 2, 3):
+            self._choice = int.from_bytes(script[at + 1 : at + 3])
+            note(f"{steps[script[at] % len(steps)].__name__} {self._choice}")
+            steps[script[at] % len(steps)]()
+            self.check()
+        self.finish()
+
+    def pick(self, *options: Any) -> Any:
+        """Chooses by the script; zeros choose the first."""
+        self._choice, at = divmod(self._choice, len(options))
+        return options[at]
+
+    def rest(self) -> None:
+        pass
 
     @property
     def fresh_from(self) -> int:
         return self.now - EXPIRATION_MS // 2
 
-    @initialize(offset=st.sampled_from([0, 5]), wrapping=st.booleans())
-    def begin(self, offset: int, wrapping: bool) -> None:
-        self.source_end = offset
-        self.doubt()
-        if wrapping:  # a producer that has written almost as much as sequences tell apart
-            self.lane.sequence = (1 << 31) - 3
-            self.target.producers.clear()
-
     # -- the source ------------------------------------------------------------------------------
 
-    @rule(count=st.integers(1, 5), old=st.booleans(), gap=st.sampled_from([0, 0, 0, 2]))
-    def write(self, count: int, old: bool, gap: int) -> None:
+    def write_and_read(self) -> None:
+        self.write(self.pick(1, 3, 6, 0), age=self.pick(0, 0, 0, 400, 3 * EXPIRATION_MS), gap=self.pick(0, 0, 0, 2))
+        self.read(self.pick([1] * 7, [2] * 5, [1, 3, 2], [1], []), beyond=self.pick(False, True))
+
+    def write(self, count: int, *, age: int = 0, gap: int = 0) -> None:
         self.source_end += gap
         for _ in range(count):
-            self.source.append(Record(self.source_end, self.now - (3 * EXPIRATION_MS if old else 0)))
+            self.source.append(Record(self.source_end, self.now - age))
             self.source_end += 1
 
-    @rule()
-    def write_what_is_not_copied(self) -> None:
-        self.source_end += 1
-
-    @rule(sizes=st.lists(st.integers(1, 3), max_size=7), beyond=st.booleans())
-    def read(self, sizes: list[int], beyond: bool) -> None:
+    def read(self, sizes: list[int], *, beyond: bool) -> None:
         """Offers what lies at ``fetch_offset``; ``beyond``: up to the next record that is not offered."""
         position = self.lane.fetch_offset
-        at = bisect_left(self.source, position, key=lambda record: record.offset)
+        at = self.index(position)
         batches = []
         for size in sizes:
             records = self.source[at : at + size]
@@ -112,54 +146,54 @@ class LaneMachine(RuleBasedStateMachine):
                 break
             at += size
             position = records[-1].offset + 1
-            following = self.source[at].offset if at < len(self.source) else self.source_end
-            batches.append(outgoing(records, following if beyond else position))
+            batches.append(outgoing(records, self.offset(at) if beyond else position))
         if beyond:
-            position = self.source[at].offset if at < len(self.source) else self.source_end
-        self.offer(batches, position)
-
-    def offer(self, batches: list[Outgoing], position: int) -> None:
+            position = self.offset(at)
         if self.lane.state is State.OPEN:
             self.held += batches
         self.lane.offer(batches, position, 3)
 
-    @precondition(
-        lambda self: self.lane.state is State.OPEN and not self.lane.pending and not self.usurped and self.source
-    )
-    @rule(skipped=st.integers(0, 3))
-    def lose_the_sources_head(self, skipped: int) -> None:
-        at = bisect_left(self.source, self.lane.upstream, key=lambda record: record.offset)
-        del self.source[at : at + skipped]
-        self.lane.move(self.source[at].offset if at < len(self.source) else self.source_end)
+    def index(self, offset: int) -> int:
+        return bisect_left(self.source, offset, key=lambda record: record.offset)
+
+    def offset(self, at: int) -> int:
+        return self.source[at].offset if at < len(self.source) else self.source_end
+
+    def lose_the_sources_head(self) -> None:
+        if self.lane.state is State.OPEN and not self.lane.pending and not self.usurped:
+            at = self.index(self.lane.upstream)
+            del self.source[at : at + self.pick(2, 1)]
+            self.lane.move(self.offset(at))
 
     # -- the way there and back ------------------------------------------------------------------
 
-    @rule(most=st.sampled_from([1, 2, 9]))
-    def send(self, most: int) -> None:
-        for _ in range(most):
+    def send(self) -> None:
+        for _ in range(self.pick(9, 1, 2)):
             flight = self.lane.next(PRODUCER, self.epoch, fresh_from=self.fresh_from)
             if flight is None:
                 break
             self.channels[-1].requests.append(Request(flight, bytes(flight.outgoing.data), self.epoch))
 
-    @rule(which=st.integers(0, 2), outcome=st.sampled_from(OUTCOMES), count=st.sampled_from([1, 1, 9]))
-    def take(self, which: int, outcome: tuple[bool, int], count: int) -> None:
-        """Takes up requests; the first of them has the outcome, those behind it what they get."""
-        channel = self.channels[which % len(self.channels)]
-        for _ in range(min(count, len(channel.requests))):
+    def take(self) -> None:
+        """Takes up requests; the last of them has the outcome, those before it what they get."""
+        channel = self.pick(*reversed(self.channels), self.channels[-1])
+        appended, error = True, 0
+        last = min(self.pick(9, 1, 1, 2), len(channel.requests)) - 1
+        for at in range(last + 1):
             request = channel.requests.popleft()
-            appended, error = (False, NOT_LEADER) if channel.stale else outcome
+            if channel.stale:
+                appended, error = False, NOT_LEADER
+            elif at == last:
+                appended, error = self.pick(*OUTCOMES)
             base_offset = -1
             if appended:
                 found, base_offset = self.target.produce(request.data)
                 error = found or error
             channel.answers.append(Answer(request.flight, error, base_offset))
-            outcome = True, 0
 
-    @rule(which=st.integers(0, 2), count=st.sampled_from([1, 1, 9]))
-    def answer(self, which: int, count: int) -> None:
-        channel = self.channels[which % len(self.channels)]
-        for _ in range(min(count, len(channel.answers))):
+    def answer(self) -> None:
+        channel = self.pick(*reversed(self.channels), self.channels[-1])
+        for _ in range(min(self.pick(9, 1, 2), len(channel.answers))):
             flight, error, base_offset = channel.answers.popleft()
             if error:
                 self.fail(flight, Fault(error, str(error)))
@@ -169,67 +203,57 @@ class LaneMachine(RuleBasedStateMachine):
     def fail(self, flight: Flight, fault: Fault) -> None:
         self.watched(lambda: self.lane.failed(flight, fault, fresh_from=self.fresh_from))
 
-    def watched(self, step) -> None:
+    def watched(self, step: Callable[[], bool]) -> None:
         """Holds a step to its word: it says whether the lane has just drained."""
         before = self.lane.state
         drained = step()
         assert drained == (before is not State.DRAINED and self.lane.state is State.DRAINED)
 
-    @rule(which=st.integers(0, 2), taken=st.integers(0, 5), late=st.booleans(), backwards=st.booleans())
-    def break_connection(self, which: int, taken: int, late: bool, backwards: bool) -> None:
-        """``taken``: requests still taken up before the broker notices. ``late``: further ones come up any time."""
-        channel = self.channels.pop(which % len(self.channels))
-        self.channels = self.channels or [Channel()]
+    def break_connection(self) -> None:
+        """Some requests are still taken up before the broker notices, or all come up at any time after."""
+        channel = self.pick(*reversed(self.channels), self.channels[-1])
+        self.channels.remove(channel)
         open_flights = [each.flight for each in (*channel.answers, *channel.requests)]
         if not channel.stale:
             self.channels.append(Channel())
-            for _ in range(min(taken, len(channel.requests))):
+            for _ in range(min(self.pick(0, 1, 2, 9), len(channel.requests))):
                 self.target.produce(channel.requests.popleft().data)
-            if late:
+            if self.pick(False, True):
                 self.late += channel.requests
-        for flight in reversed(open_flights) if backwards else open_flights:
+        for flight in self.pick(list, reversed)(open_flights):
             self.fail(flight, LOST)
 
-    @rule()
     def take_late(self) -> None:
         if self.late:
             self.target.produce(self.late.popleft().data)
 
-    @rule()
     def move_leader(self) -> None:
         for channel in self.channels:
             channel.stale = True
         self.late.clear()
-        self.channels = [*self.channels[-2:], Channel()]
-        for channel in self.channels[:-3]:
-            channel.requests.clear()
+        self.channels.append(Channel())
+        while len(self.channels) > 3:
+            channel = self.channels.pop(0)
+            for each in (*channel.answers, *channel.requests):
+                self.fail(each.flight, LOST)
 
     # -- time ------------------------------------------------------------------------------------
 
-    @rule()
-    def tick(self) -> None:
-        self.now += 5
+    def pass_time(self) -> None:
+        """Lets no request be on its way for long."""
+        pause = self.pick(5, 300, 800, 1500)
+        if pause == 5 or not (self.late or any(each.requests or each.answers for each in self.channels)):
+            self.now += pause
 
-    @precondition(lambda self: not self.late and not any(each.requests or each.answers for each in self.channels))
-    @rule(pause=st.sampled_from([300, 800, 1500]))
-    def pass_time(self, pause: int) -> None:
-        self.now += pause
-
-    def old_requests(self) -> bool:
-        return bool(self.late) or any(
-            request.epoch != self.epoch for channel in self.channels for request in channel.requests
-        )
-
-    # A request of an epoch before that lies about for longer than a broker remembers a producer is not the lane's to
-    # prevent; neither is a newer owner that is forgotten.
-    @precondition(lambda self: not self.usurped and not self.old_requests())
-    @rule()
     def forget(self) -> None:
-        self.target.forget(self.now)
+        # A request of an epoch before that lies about for longer than a broker remembers a producer is not the lane's
+        # to prevent; neither is a newer owner that is forgotten.
+        old = self.late or any(request.epoch != self.epoch for each in self.channels for request in each.requests)
+        if not old and not self.usurped:
+            self.target.forget(self.now)
 
     # -- the owner -------------------------------------------------------------------------------
 
-    @rule()
     def decide(self) -> None:
         lane = self.lane
         if lane.state is not State.DRAINED:
@@ -240,19 +264,13 @@ class LaneMachine(RuleBasedStateMachine):
         elif lane.trouble is Trouble.DOUBT or not lane.retry(fresh_from=self.fresh_from):
             self.doubt()
 
-    @rule()
     def hold(self) -> None:
+        """Another lane of the shard is in doubt, or was."""
         self.lane.hold()
-
-    @rule()
-    def doubt_a_neighbour(self) -> None:
-        self.lane.hold()
-        if self.lane.state is State.DRAINED:
+        if self.lane.state is State.DRAINED and self.pick(False, True):
             self.doubt()
 
-    @precondition(lambda self: not self.stopped)
-    @rule()
-    def close_and_take_again(self) -> None:
+    def close(self) -> None:
         self.lane.close()
         self.check()
         self.doubt()
@@ -280,50 +298,40 @@ class LaneMachine(RuleBasedStateMachine):
 
     # -- what else happens to the target ---------------------------------------------------------
 
-    @precondition(lambda self: not self.usurped and not self.foreign)
-    @rule(batches=st.integers(1, 4))
-    def lose_the_targets_tail(self, batches: int) -> None:
+    def lose_the_targets_tail(self) -> None:
+        if self.usurped or self.foreign:
+            return
         self.move_leader()
-        self.target.lose(batches)
+        self.target.lose(self.pick(1, 2, 4))
         end = self.target.end
         answered = [answer for channel in self.channels for answer in channel.answers if not answer.error]
         if end < self.lane.downstream or any(answer.base_offset >= end for answer in answered):
             self.lost = True
 
-    @precondition(lambda self: not self.lost)
-    @rule(chance=st.integers(0, 3))
-    def write_beside(self, chance: int) -> None:
-        if chance == 0:
-            self.target.append_foreign()
-            self.foreign = True
+    def write_beside(self) -> None:
+        self.target.append_foreign()
+        self.foreign = True
 
-    @precondition(lambda self: not self.lost and not self.foreign and not self.stopped)
-    @rule(chance=st.integers(0, 3), copies=st.booleans())
-    def usurp(self, chance: int, copies: bool) -> None:
+    def usurp(self) -> None:
         """Another worker takes over and goes on where this one was."""
-        if chance:
+        if self.usurped:
             return
         self.target.fence(PRODUCER, self.epoch + 1, self.now)
         self.usurped = True
         at = len(self.target.values)
-        if copies and at < len(self.source):
-            flight = Lane(self.lane.source, self.lane.target)
-            flight.start(self.source[at].offset, self.target.end)
-            flight.offer([outgoing(self.source[at : at + 1], self.source[at].offset + 1)], self.source[at].offset + 1)
-            sent = flight.next(PRODUCER, self.epoch + 1, fresh_from=0)
-            assert sent is not None
-            assert self.target.produce(bytes(sent.outgoing.data))[0] == 0
+        if at < len(self.source) and self.pick(True, False):
+            batch = outgoing(self.source[at : at + 1], self.source_end)
+            stamp(batch.data, PRODUCER, self.epoch + 1, 0)
+            assert self.target.produce(bytes(batch.data))[0] == 0
 
     # -- what holds ------------------------------------------------------------------------------
 
-    @rule()
     def record(self) -> None:
         if self.lost:
             return
         for upstream, downstream in self.lane.syncs():
             assert self.target.value_at(downstream) == b"%d" % upstream
 
-    @invariant()
     def check(self) -> None:
         lane = self.lane
         self.held = [each for each in self.held if lane.upstream <= each.first_source_offset < lane.fetch_offset]
@@ -341,25 +349,27 @@ class LaneMachine(RuleBasedStateMachine):
         source = [value_of(record) for record in self.source]
         ours = [value for value in self.target.values if value is not None]
         assert ours == source[: len(ours)]
-        copied = bisect_left(self.source, lane.upstream, key=lambda record: record.offset)
+        copied = self.index(lane.upstream)
         assert self.target.values_below(lane.downstream) == source[:copied]
         if lane.state is not State.CLOSED and not self.usurped:
-            beyond = bisect_left(self.source, lane.fetch_offset, key=lambda record: record.offset)
-            assert len(ours) <= beyond
+            assert len(ours) <= self.index(lane.fetch_offset)
 
-    def teardown(self) -> None:
+    def finish(self) -> None:
         """From here on all is well: everything arrives, or the owner has a reason to have given up."""
-        self.write(1, old=False, gap=0)
+        self.write(1)
         for _ in range(200):
             if self.stopped or (not self.lane.pending and self.lane.upstream == self.source_end and not self.lost):
                 break
-            for which in range(len(self.channels)):
-                self.take(which, (True, 0), 9)
-                self.answer(which, 9)
+            self._choice = 0  # everything, and no trouble
+            for channel in list(self.channels):
+                self.channels.remove(channel)
+                self.channels.append(channel)
+                self.take()
+                self.answer()
                 self.check()
-            if self.lane.state is State.OPEN:
-                self.read([2] * 9, beyond=True)
-                self.send(9)
+            self.channels.sort(key=lambda channel: not channel.stale)
+            self.read([2] * 9, beyond=True)
+            self.send()
             self.decide()
             self.check()
         self.record()
@@ -386,5 +396,8 @@ def outgoing(records: list[Record], following: int) -> Outgoing:
     return Outgoing(first, last, following, len(records), newest, batch.build(), Kind.COALESCED)
 
 
-TestLane = LaneMachine.TestCase
-TestLane.settings = settings(max_examples=200, stateful_step_count=50)
+# A byte is a step's number, two are its choices; zeros rest.
+@settings(max_examples=300)
+@given(st.binary(min_size=451, max_size=451))
+def test_every_record_arrives_once_and_in_order_whatever_happens(script):
+    World().play(script)
