@@ -9,7 +9,7 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from failover.errors import BrokerError, ClusterError, FailoverError, Refused
+from failover.errors import BrokerError, ClusterError, Refused
 from failover.inventory.flow import Flow
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched
@@ -41,6 +41,8 @@ PULSE_SECONDS = 5.0
 """So long may the event loop be silent before nothing is sent until the shards are proven to be ours."""
 _BEAT_SECONDS = 0.25
 _KEEP_SECONDS = 86_400.0
+_KEEPS = 8
+"""So often is a transactional id used in the time after which the target would forget it."""
 _TELL_SECONDS = 10.0
 _FINISH_SECONDS = 10.0
 _SHARDS_AT_ONCE = 16
@@ -103,7 +105,9 @@ class Engine:
         await self._starter.read_anchors()
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
         self._look.set()
-        background = [self._beat(), self._keep(), self._discover(), self._tell(), self.recorder.run()]
+        forgotten_ms = await self._topics.transactional_expiration_ms()
+        keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
+        background = [self._beat(), keep, self._discover(), self._tell(), self.recorder.run()]
         for work in background:
             self.spawn(work)
         try:
@@ -307,16 +311,12 @@ class Engine:
             if line := progress.line(self.routes.values(), self.traffic, _TELL_SECONDS):
                 _log.info("%s", line)
 
-    async def _keep(self) -> None:
+    async def _keep(self, seconds: float) -> None:
+        """Uses each transactional id every so many seconds (Kafka: one that is not used is forgotten)."""
         while True:
-            await asyncio.sleep(_KEEP_SECONDS)
-            for shard in list(self.shards.values()):
-                try:
-                    await shard.keep(self._positions.partition_of(shard.number))
-                except ProducerFenced as error:
-                    self.fenced(shard, error)
-                except FailoverError as error:
-                    _log.warning("shard %d cannot be kept alive: %s", shard.number, error)
+            await asyncio.sleep(seconds)
+            for shard in self.shards.values():
+                shard.keep(self._positions.partition_of(shard.number))
 
     async def _finish(self) -> None:
         """Sends nothing new, waits for what is on its way, writes down where every lane stands."""

@@ -127,15 +127,17 @@ class Mender:
         """Begins anew on another topic under the old name."""
         if route.target_id != target_id:
             route.target_id = target_id
+            route.generation = 0  # where its lane stands is true of the other topic
+            route.anchors.clear()
             _log.warning("%s: the target's topic was made anew", route)
             route.shard.doubt(f"{route}: the target's topic was made anew")
 
     # -- both ------------------------------------------------------------------------------------
 
-    def stopped(self, route: Route, why: str) -> None:
-        """Notes that a lane cannot be started, and tries again later."""
+    def stopped(self, route: Route, why: str, *, again: bool = True) -> None:
+        """Notes that a lane cannot be started, and tries ``again`` later."""
         self.say(route, why)
-        if self._engine.options.restart != "never":
+        if again and self._engine.options.restart != "never":
             self._engine.spawn(self._start_again(route))
 
     def recovered(self, route: Route) -> None:

@@ -72,6 +72,8 @@ class Recorder:
         anchors: dict[TopicPartition, Anchor] = {}
         rows: list[tuple[TopicPartition, int, int]] = []
         for route in moved:
+            if not route.generation:
+                continue  # the target's topic has been made anew, and nothing of it is known yet
             lane = route.lane
             anchor = anchor_of(route)
             anchors[lane.source] = anchor

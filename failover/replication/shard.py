@@ -45,7 +45,8 @@ class Shard:
       ``ProducerFenced`` and stops, so two workers never take a shard from one another in turns.
 
     ``guarded``: False where the target does not let us fence (no right on the transactional id, a broker without the
-    requests): what one worker writes is exact then, a second one is not held off.
+    requests): what one worker writes is exact then, a second one is not held off. ``producers``: every producer id with
+    which this shard has written.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Shard:
         self.sending = False
         self.guarded = True
         self.generation = 0
+        self.producers: set[int] = set()
         self._target = target
         self._start = start
         self._events = events
@@ -73,6 +75,7 @@ class Shard:
         self._required = required
         self._new: dict[Route, None] = {}
         self._doubt = ""
+        self._keep: TopicPartition | None = None
         self._work = asyncio.Event()
         self._quiet = asyncio.Event()
 
@@ -118,6 +121,8 @@ class Shard:
                         await self._take()
                     elif self._new:
                         await self._extend()
+                    elif self._keep is not None:
+                        await self._use_id(self._keep)
                 pause = 0.1
             except ProducerFenced as error:
                 self.sending = False
@@ -128,19 +133,20 @@ class Shard:
                 await asyncio.sleep(pause)
                 pause = min(pause * 2, _LONGEST_PAUSE)
                 self._work.set()
-            if self._new or self._doubt:
+            if self._new or self._doubt or self._keep is not None:
                 if not self._work.is_set():
                     await asyncio.sleep(pause)  # a partition without a leader
                     pause = min(pause * 2, _LONGEST_PAUSE)
                 self._work.set()
 
-    async def keep(self, partition: TopicPartition) -> None:
-        """Uses the transactional id once, over a partition that holds no data, so that it is not forgotten.
+    def keep(self, partition: TopicPartition) -> None:
+        """Has the transactional id used once, over a partition that holds no data, so that it is not forgotten.
 
-        Raises ``ProducerFenced`` where it is no longer ours.
+        In its turn: while a new epoch is taken, the present one would be refused as an old owner's.
         """
         if self.owned and self.guarded:
-            await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
+            self._keep = partition
+            self._work.set()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -160,6 +166,10 @@ class Shard:
         self._new.update(dict.fromkeys(leaderless))
         self.sending = True
         await self._begin(routes)
+
+    async def _use_id(self, partition: TopicPartition) -> None:
+        await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
+        self._keep = None
 
     async def _extend(self) -> None:
         """Fences further partitions at the epoch we have and starts their lanes."""
@@ -201,9 +211,12 @@ class Shard:
                 _log.warning("%s: exact for one worker, not fenced against a second", error)
             else:
                 self.producer_id, self.epoch = fenced.producer_id, fenced.epoch
+                self.producers.add(self.producer_id)
+                self._keep = None
                 routes[:] = self._without(routes, fenced.left_out)
                 return
         self.producer_id, self.epoch = await new_producer_id(self._target)
+        self.producers.add(self.producer_id)
 
     def _without(self, routes: list[Route], left_out: dict[TopicPartition, Fault]) -> list[Route]:
         """Puts routes that could not be fenced aside, to be tried again."""

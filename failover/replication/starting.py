@@ -11,6 +11,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.model.names import Fault, TopicPartition
 from failover.replication.anchor import Anchor
 from failover.replication.locate import Located, Place, Unknown, locate
+from failover.replication.others import find_foreign
 from failover.replication.positions import Positions
 from failover.replication.recorder import anchors_of
 from failover.replication.route import Route
@@ -43,6 +44,7 @@ class Starter:
 
     async def start(self, routes: Sequence[Route]) -> None:
         """Opens the lanes of routes behind their shard's fence; sets ``Route.reason`` of those that stay closed."""
+        routes = await self._without_foreign(routes)
         found = await self._locate(routes, {})
         unknown = [route for route in routes if isinstance(found[route.lane.source], Unknown)]
         if unknown:
@@ -51,6 +53,31 @@ class Starter:
             self._open(route, found[route.lane.source])
 
     # -- inside ----------------------------------------------------------------------------------
+
+    async def _without_foreign(self, routes: Sequence[Route]) -> list[Route]:
+        """Leaves out, and closes, the lanes behind whose anchor somebody else has written since they were opened.
+
+        No fence holds off a producer without an id of ours. What it wrote cannot be told from copies by its content, so
+        going on might put every record there twice.
+        """
+        asked = {
+            route.lane.target: (route.lane.downstream, route.shard.producers) for route in routes if route.generation
+        }
+        found = await find_foreign(self._target, asked) if asked else {}
+        for route in routes:
+            foreign = found.get(route.lane.target)
+            if foreign is not None:
+                route.lane.close()
+                route.count()
+                by = "no producer id, as MirrorMaker 2 does" if foreign.producer_id < 0 else "another producer id"
+                self._engine.mender.stopped(
+                    route,
+                    f"two-writers: from target offset {foreign.offset} on lie {foreign.records} records that this"
+                    f" worker did not write; whoever did has {by}. Stop it (a MirrorMaker 2 on plain Connect has no group"
+                    " by which to know it), then start this worker again",
+                    again=False,
+                )
+        return [route for route in routes if route.lane.target not in found]
 
     async def _locate(
         self, routes: Sequence[Route], synced: Mapping[TopicPartition, Sequence[Anchor]]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -105,9 +105,17 @@ class Topics:
 
     async def producer_expiration_ms(self) -> int | None:
         """Gives the shortest time after which a target broker forgets an idle producer; None: they do not tell."""
-        told = (await describe_broker_configs(self._target, _EXPIRATIONS)).values()
+        return await self._shortest(_EXPIRATIONS)
+
+    async def transactional_expiration_ms(self) -> int | None:
+        """Gives the shortest time after which the target forgets an unused transactional id; None: not told."""
+        return await self._shortest(_EXPIRATIONS[-1:])
+
+    async def _shortest(self, names: Sequence[str]) -> int | None:
+        """Gives the smallest of the target brokers' settings, of each the first of these that it has."""
+        told = (await describe_broker_configs(self._target, names)).values()
         each = [
-            next((answer[name] for name in _EXPIRATIONS if answer.get(name)), None)
+            next((answer[name] for name in names if answer.get(name)), None)
             for answer in told
             if isinstance(answer, dict)
         ]
