@@ -15,7 +15,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.connection import ConnectionLost
 from failover.kafka.wire.produce import ProduceBatch, Sent, submit_produce
 from failover.model.names import Fault, TopicPartition
-from failover.replication.lane import Flight
+from failover.replication.lane import Flight, State
 from failover.replication.route import Route
 
 _PURPOSE = "replicate"
@@ -122,8 +122,12 @@ class Writer:
             shard = route.shard
             if route.target_node != self.node or not shard.sending:
                 continue
+            stood = route.lane.state
             flight = route.lane.next(shard.producer_id, shard.epoch, fresh_from=fresh_from)
             if flight is None:
+                if stood is State.OPEN and route.lane.state is State.DRAINED:  # what was to come again is too old now
+                    route.count()
+                    self._events.drained(route)
                 continue
             target, data = route.lane.target, flight.outgoing.data
             batches.append(ProduceBatch(target.topic, target.partition, data, route.target_id))
