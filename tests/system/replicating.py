@@ -1,0 +1,224 @@
+"""Flows of a test's own on a pair of clusters, copied by ``failover replicate`` as processes of the lab."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from failover.errors import LabError
+from failover.lab import MirrorOptions
+from failover.lab.follower import Isolation
+from failover.lab.process import Process, tail
+from failover.lab.side import Side
+from failover.model import Record, TopicPartition
+from tests.system.pair import Pair
+
+Copy = dict[TopicPartition, list[Record]]
+
+QUICK = {
+    "heartbeats.replication.enabled": "false",
+    "failover.replicator.restart.min": "100ms",
+    "failover.replicator.restart.max": "500ms",
+}
+STOPPED = 143  # 128 + SIGTERM: what a program says that was ended by it in good order
+
+
+class Flow:
+    """Is one flow from ``pair.a`` to ``pair.b`` under aliases nobody else has; ``topics`` is its filter.
+
+    ``settings``: added to its configuration, ``{source}`` and ``{target}`` in keys stand for the aliases.
+    """
+
+    def __init__(
+        self, pair: Pair, topics: str, settings: Mapping[str, str] | None = None, *, user: str | None = None
+    ) -> None:
+        self.pair = pair
+        self.source, self.target = pair.name("ra"), pair.name("rb")
+        self.name = f"{self.source}->{self.target}"
+        own = {key.format(source=self.source, target=self.target): text for key, text in (settings or {}).items()}
+        few = {f"{self.target}.offset.storage.partitions": "3"}
+        options = MirrorOptions(topics=topics, refresh_seconds=1)
+        self.config = pair.config_path(
+            aliases=(self.source, self.target), user=user, options=options, added=QUICK | few | own
+        )
+        pair.expect_topic(rf"{re.escape(self.source)}\..*")
+        self._workers = 0
+
+    def remote(self, topic: str) -> str:
+        """Gives a topic's name on the target."""
+        return f"{self.source}.{topic}"
+
+    @contextlib.contextmanager
+    def worker(self, *arguments: str) -> Iterator[Worker]:
+        """Runs ``failover replicate`` with a log of its own; it is killed at the end if it still runs."""
+        self._workers += 1
+        name = f"replicator-{self.source}-{self._workers}"
+        process = self.pair.lab.start_replicator(self.config, *arguments, name=name)
+        worker = Worker(self, name, process, self.pair.lab.folder / f"{name}.log")
+        try:
+            yield worker
+        finally:
+            if self.pair.lab.running(name) is not None:
+                self.pair.lab.kill(name)
+
+    def read(self, topics: Iterable[str], *, isolation: Isolation = "read_uncommitted") -> Copy:
+        """Reads source topics to their ends."""
+        with Reading(self.pair.a, topics, isolation=isolation) as reading:
+            return reading.to_the_end()
+
+    def copy(self, topics: Iterable[str]) -> Copy:
+        """Reads the topics' copies to their ends; under the names they have on the source."""
+        with Reading(self.pair.b, {self.remote(topic): topic for topic in topics}) as reading:
+            return reading.to_the_end()
+
+
+class Worker:
+    """Is one run of ``failover replicate``."""
+
+    def __init__(self, flow: Flow, name: str, process: Process, path: Path) -> None:
+        self.flow = flow
+        self.name = name
+        self._process = process
+        self._path = path
+        self._code: int | None = None
+
+    @property
+    def log(self) -> str:
+        return self._path.read_text(errors="replace")
+
+    def lines(self, *words: str) -> list[str]:
+        """Gives the lines of the log that hold all of these words."""
+        return [line for line in self.log.splitlines() if all(word in line for word in words)]
+
+    def says(self, *words: str, times: int = 1, seconds: float = 30) -> list[str]:
+        """Waits for so many lines that hold all of these words."""
+        found: list[str] = self.until(
+            lambda: lines if len(lines := self.lines(*words)) >= times else None,
+            what=f"{times} lines with {words}",
+            seconds=seconds,
+        )
+        return found
+
+    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 30) -> Any:
+        """Polls until ``check()`` gives something true; raises LabError with the log's end when it ends before."""
+
+        def either() -> Any:
+            value = check()
+            if not value and self.code() is not None:
+                raise LabError(f"{self.name} ended with {self._code}, {what}: {tail(self._path)}")
+            return value
+
+        try:
+            return self.flow.pair.b.until(either, what=what, seconds=seconds)
+        except LabError as error:
+            raise LabError(f"{error}\n{tail(self._path, 20)}") from error
+
+    def copied(self, *topics: str, isolation: Isolation = "read_uncommitted", seconds: float = 30) -> tuple[Copy, Copy]:
+        """Waits until the target holds as many records of each partition as the source; gives both sides' records."""
+        wanted = self.flow.read(topics, isolation=isolation)
+        names = {self.flow.remote(topic): topic for topic in topics}
+        deadline = time.monotonic() + seconds
+        with Reading(self.flow.pair.b, names) as reading:
+            while lacking := [tp for tp, records in wanted.items() if len(reading.records.get(tp, ())) < len(records)]:
+                if self.code() is not None or time.monotonic() > deadline:
+                    counts = {str(tp): (len(reading.records.get(tp, ())), len(wanted[tp])) for tp in lacking[:5]}
+                    raise LabError(f"{len(lacking)} partitions lack records: {counts}\n{tail(self._path, 20)}")
+                reading.take()
+            return wanted, reading.to_the_end()
+
+    def code(self) -> int | None:
+        """Gives the exit code, None while it runs; a signal's number is negative."""
+        if self._code is None:
+            # looked at without reaping, so that it is there however often the lab looks
+            found = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if found is not None:
+                self._code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
+        return self._code
+
+    def ended(self, *, seconds: float = 30) -> int:
+        """Waits until it has ended by itself; gives its exit code."""
+        self.flow.pair.b.until(lambda: self.code() is not None, what=f"{self.name} ends", seconds=seconds)
+        return self._code or 0
+
+    def stop(self) -> None:
+        """Ends it in good order."""
+        if self.code() is None:
+            os.kill(self._process.pid, signal.SIGTERM)
+        assert self.ended() == STOPPED, self.log
+
+    def kill(self) -> None:
+        self.flow.pair.lab.kill(self.name)
+        self._code = -signal.SIGKILL
+
+
+class Reading:
+    """Reads several topics from their starts with one consumer; partitions that come later are read too.
+
+    ``topics``: names, or names → how they are called in ``records``.
+    """
+
+    def __init__(
+        self, side: Side, topics: Iterable[str] | Mapping[str, str], *, isolation: Isolation = "read_uncommitted"
+    ) -> None:
+        self._names = dict(topics) if isinstance(topics, Mapping) else {topic: topic for topic in topics}
+        self._consumer = side.consumer(isolation_level=isolation, enable_partition_eof=True)
+        self._open: set[TopicPartition] = set()
+        self.records: Copy = {}
+        self._look()
+
+    def __enter__(self) -> Reading:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._consumer.close()
+
+    def take(self) -> None:
+        """Takes what is there, or waits a little for it."""
+        messages = self._consumer.consume(1000, 0.1)
+        if not messages:
+            self._look()
+        for message in messages:
+            tp = TopicPartition(self._names[str(message.topic())], int(message.partition() or 0))
+            error = message.error()
+            if error is None:
+                self._open.add(tp)
+                headers = tuple((name, value) for name, value in message.headers() or ())
+                key, value = message.key(), message.value()
+                self.records[tp].append(
+                    Record(int(message.offset() or 0), message.timestamp()[1], key, value, headers)  # type: ignore[arg-type]
+                )
+            elif error.name() == "_PARTITION_EOF":
+                self._open.discard(tp)
+            elif not (error.retriable() or error.name() == "UNKNOWN_TOPIC_OR_PART"):
+                raise LabError(f"reading {tp} failed: {error}")
+
+    def to_the_end(self, *, seconds: float = 30) -> Copy:
+        """Reads on to the end of every partition that is there."""
+        deadline = time.monotonic() + seconds
+        while self._open:
+            if time.monotonic() > deadline:
+                raise LabError(f"{len(self._open)} partitions, such as {min(self._open)}, not read to their ends")
+            self.take()
+        return self.records
+
+    def _look(self) -> None:
+        from confluent_kafka import OFFSET_BEGINNING
+        from confluent_kafka import TopicPartition as Place
+
+        known = self._consumer.list_topics(timeout=10).topics
+        fresh = []
+        for name, own in self._names.items():
+            for number in known[name].partitions if name in known else ():
+                tp = TopicPartition(own, number)
+                if tp not in self.records:
+                    fresh.append(Place(name, number, OFFSET_BEGINNING))
+                    self.records[tp] = []
+                    self._open.add(tp)
+        if fresh:
+            self._consumer.incremental_assign(fresh)
