@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 import msgspec
 
 from failover.errors import ClusterUnreachable, CredentialsRefused, NotAuthorized
-from failover.kafka.port import CommitResults
+from failover.kafka.port import AGAIN, CommitResults, Credible, doubtful
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
@@ -46,6 +46,7 @@ class FakeCluster:
     ``faults`` maps (method name, item) to the Fault that the method answers for the item, where
     an item is a group, a topic or a partition; a list of Faults is used up one a call.
     ``append_time`` gives the timestamps (epoch ms) of records appended through the port.
+    ``unaware``: how many more times a group's coordinator, which has just taken it over, shows no commits.
     ``before`` maps a method name to a function called with the method's arguments first.
     """
 
@@ -69,6 +70,7 @@ class FakeCluster:
         self.append_time: Callable[[], int] = lambda: 0
         self.forgetful: set[str] = set()
         self.lost_answers: set[str] = set()
+        self.unaware: dict[str, int] = {}
         self.down: str | None = None
         self.denied: str | None = None
         self.calls: list[tuple[str, int]] = []
@@ -196,11 +198,27 @@ class FakeCluster:
                 )
         return described
 
-    def committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+    def committed(
+        self, groups: Collection[str], credible: Credible | None = None
+    ) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+        found = self._committed(groups)
+        for _ in AGAIN if credible is not None else ():
+            missing = doubtful(found, credible) if credible is not None else []
+            if not missing:
+                break
+            found |= self._committed(missing)
+        return found
+
+    def _committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
         self._enter("committed", groups)
-        return {
-            n: self._fault("committed", n) or dict(self.groups[n].commits if n in self.groups else {}) for n in groups
-        }
+        found: dict[str, dict[TopicPartition, Commit] | Fault] = {}
+        for name in groups:
+            commits = dict(self.groups[name].commits) if name in self.groups else {}
+            if self.unaware.get(name, 0) > 0:
+                self.unaware[name] -= 1
+                commits = {}
+            found[name] = self._fault("committed", name) or commits
+        return found
 
     def pending(self, groups: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         self._enter("pending", groups)

@@ -58,7 +58,8 @@ def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
             }
             seen = plan.created
             break
-    earlier = Earlier(samples, newest.created if newest is not None else None, ends, seen)
+    committed = {group for group, places in samples.items() if places} | executed_groups(state, selected)
+    earlier = Earlier(samples, newest.created if newest is not None else None, ends, seen, frozenset(committed))
     return Memory(earlier, newest)
 
 
@@ -74,6 +75,26 @@ def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
             continue  # an edited or foreign file is no memory; using it by name is what complains
         if (plan.flow.source, plan.flow.target) == (selected.source, selected.target):
             yield plan
+
+
+def executed_groups(state: StateFolder, selected: SelectedFlow) -> set[str]:
+    """Names the groups that the newest executions of a flow were asked to do, by the ends of their journals alone.
+
+    One that wrote nothing or was rolled back does not count.
+    """
+    from failover.state.runs import all_runs, ends_of
+
+    found: set[str] = set()
+    undone: set[str] = set()
+    for folder in islice(all_runs(state), _RUNS):
+        started, closed = ends_of(folder)
+        if started is None or (started.source_alias, started.target_alias) != (selected.source, selected.target):
+            continue
+        if started.undoes:
+            undone.add(started.undoes)
+        elif started.plan_id and started.execution_id not in undone and closed is not None and closed.committed:
+            found.update(started.selected)
+    return found
 
 
 def undecided(snapshot: Snapshot) -> dict[str, set[TopicPartition]]:

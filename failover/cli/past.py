@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from failover.cli.frame import Settings
+    from failover.config.flow import Config, SelectedFlow
     from failover.execution.runlog import Shared, SharedRun
     from failover.kafka.port import Cluster
     from failover.model.execution import Execution
@@ -38,10 +39,12 @@ class Located(NamedTuple):
 
 
 class Target(NamedTuple):
-    """Is the cluster an execution wrote to, and the topic on it that executions share (None: switched off)."""
+    """Is the cluster an execution wrote to, the topic on it that executions share (None: switched off), the flow."""
 
     cluster: Cluster
     topic: str | None
+    config: Config
+    selected: SelectedFlow
 
 
 def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
@@ -148,7 +151,8 @@ def target_of(settings: Settings, execution: Execution) -> Target:
     settings.source, settings.target = execution.source_alias, execution.target_alias
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
-    return Target(open_cluster(settings, selected, selected.target), runs_topic(config, selected.source))
+    topic = runs_topic(config, selected.source)
+    return Target(open_cluster(settings, selected, selected.target), topic, config, selected)
 
 
 def plan_of(folder: Path | None) -> Plan | None:

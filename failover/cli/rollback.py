@@ -45,7 +45,7 @@ def command(settings: Settings, /, *, reference: str, yes: bool, dry_run: bool, 
     if not written_groups(undone):
         settings.say(f"{undone.id} wrote nothing: there is nothing to roll back")
         return 0
-    cluster, topic = target_of(settings, undone)
+    cluster, topic, *_ = target_of(settings, undone)
     try:
         found = cluster.facts().cluster_id
         check_cluster(undone.target_alias, undone.target_cluster_id, found, f"execution {undone.id}")

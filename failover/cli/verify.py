@@ -17,8 +17,8 @@ from failover.cli.wiring import state_folder, utc_now
 from failover.errors import Interrupted, StateError
 
 if TYPE_CHECKING:
-    from failover.cli.past import Located
-    from failover.kafka.port import Cluster
+    from failover.cli.past import Located, Target
+    from failover.execution.verify import GroupSync
     from failover.model.execution import Execution
     from failover.state.folder import StateFolder
 
@@ -47,11 +47,12 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
     if not verified_groups(execution):
         settings.say(f"{execution.id} wrote nothing: there is nothing to verify")
         return 0
-    cluster = target_of(settings, execution).cluster
+    target = target_of(settings, execution)
+    cluster = target.cluster
     try:
         found = cluster.facts().cluster_id
         check_cluster(execution.target_alias, execution.target_cluster_id, found, f"execution {execution.id}")
-        execution, stopped = _verify(settings, state, cluster, located, watch)
+        execution, stopped = _verify(settings, state, target, located, watch)
     finally:
         cluster.close()
     verified = execution.verified
@@ -64,7 +65,7 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
 
 
 def _verify(
-    settings: Settings, state: StateFolder, cluster: Cluster, located: Located, watch: float
+    settings: Settings, state: StateFolder, target: Target, located: Located, watch: float
 ) -> tuple[Execution, int]:
     """Watches, and keeps what was found; in the journal which groups had members: later looks rely on it."""
     from failover.execution.verify import Verifier
@@ -89,13 +90,14 @@ def _verify(
         with ProgressBar(settings) as progress, Stop(settings) as stop:
             verifier = Verifier(
                 execution,
-                cluster,
+                target.cluster,
                 clock=utc_now,
                 sleep=time.sleep,
                 progress=progress,
                 stop=stop,
                 seen=seen,
                 noticed=notice,
+                sync=lambda: _group_sync(target),
             )
             verified, number = verifier.run(watch), stop.number
         if folder is None or journal is not None:
@@ -104,6 +106,20 @@ def _verify(
     finally:
         if journal is not None:
             journal.close()
+
+
+def _group_sync(target: Target) -> GroupSync:
+    """Reads MirrorMaker 2's checkpoints; none where they cannot be read, so that nothing is laid at its door."""
+    from failover.execution.verify import GroupSync
+    from failover.inventory.flow import flow_of
+    from failover.inventory.internal_topics import read_checkpoints
+    from failover.model.cluster import TopicInfo
+
+    flow = flow_of(target.config, target.selected)
+    topic = flow.internal.checkpoints
+    exists = isinstance(target.cluster.describe_topics([topic])[topic], TopicInfo)
+    checkpoints, _ = read_checkpoints(target.cluster, topic, exists=exists)
+    return GroupSync(checkpoints, flow.group_offsets_synced)
 
 
 def _keep(settings: Settings, state: StateFolder, located: Located, verified: Execution) -> None:

@@ -18,7 +18,8 @@ from failover.execution.aims import freed
 from failover.execution.commits import to_commit
 from failover.execution.recheck import Writes, decide, left, waits
 from failover.execution.record import build
-from failover.execution.rehearsal import look_at_place
+from failover.execution.rehearsal import held, look_at_place
+from failover.execution.settle import landed
 from failover.execution.summary import finished
 from failover.kafka.port import Cluster, CommitResults
 from failover.model.execution import Execution, Outcome
@@ -86,6 +87,8 @@ class Executor:
         self.writes = writes or {}
         self.stop = stop or _never
         self._intents: dict[str, Intent] = {}
+        self._refused: set[str] = set()
+        self._held = held(plan, self.writes)
         self._session_limit: str | None = None
         self._done = 0
         self._total = 0
@@ -148,12 +151,12 @@ class Executor:
         if settle <= 0 or self.plan.options.allow_moving_commits:
             return {}
         names = [group.group for group in groups]
-        earlier = self.cluster.committed(names)
+        earlier = self._committed(names)
         end = self.clock() + timedelta(seconds=settle)
         while (remaining := (end - self.clock()).total_seconds()) > 0 and not self.stop():
             self.progress("watching that commits stand still", int(settle - remaining), int(settle))
             self.sleep(min(remaining, POLL_SECONDS))
-        later = self.cluster.committed(names)
+        later = self._committed(names)
         by_mm2 = synced(self.plan)
         moving: dict[str, str] = {}
         for group in groups:
@@ -175,7 +178,7 @@ class Executor:
         """
         names = [group.group for group in groups]
         infos = self.cluster.describe_groups(names)
-        committed = self.cluster.committed(names)
+        committed = self._committed(names)
         intents: dict[str, Intent] = {}
         active: list[PlannedGroup] = []
         for group in groups:
@@ -188,6 +191,7 @@ class Executor:
             if waits(event):
                 active.append(group)
         self._intents |= intents
+        self._refused -= intents.keys()
         self.journal.sync()
         sent = {
             name: {
@@ -214,10 +218,14 @@ class Executor:
             active += self._batch([by_name[name] for name in free], place, moving, again=again - 1)
         return active
 
+    def _committed(self, names: Sequence[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+        """Reads what stands; nothing at all where something stood is asked about again."""
+        return self.cluster.committed(names, lambda name, found: bool(found) or name not in self._held)
+
     def _hold_all_back(self, groups: Sequence[PlannedGroup], place: TargetNow, moving: Mapping[str, str]) -> bool:
         """Says whether ``all_or_nothing`` forbids every write, and notes why for each group."""
         names = [group.group for group in groups]
-        infos, committed = self.cluster.describe_groups(names), self.cluster.committed(names)
+        infos, committed = self.cluster.describe_groups(names), self._committed(names)
         decided = [self._decide(group, infos, committed, place, moving) for group in groups]
         bad = [event for event in decided if isinstance(event, Left) or event.refused]
         for event in decided:
@@ -260,6 +268,8 @@ class Executor:
             refused = [(tp.topic, tp.partition, str(fault)) for tp, fault in results.items() if fault is not None]
             self._note(Answer(self.clock(), name, tuple(refused)))
             faults = [fault for fault in results.values() if fault is not None]
+        if any(fault.number > 0 for fault in faults):
+            self._refused.add(name)
         if any(fault.name == "UNKNOWN_MEMBER_ID" for fault in faults):
             became_active.append(name)
         self._done += 1
@@ -270,7 +280,7 @@ class Executor:
         if not names:
             return
         try:
-            committed = self.cluster.committed(names)
+            committed = self.cluster.committed(names, landed(self._intents, self._refused))
             moved_on = {name for name in names if self._beyond(name, committed.get(name))}
             members = self.cluster.describe_groups(moved_on) if moved_on else {}
         except ClusterError as error:

@@ -78,7 +78,7 @@ def decide(
     return Intent(
         at,
         group.group,
-        info.exists,
+        info.exists or bool(commits),
         info.state,
         tuple(partitions),
         tuple(unchanged),

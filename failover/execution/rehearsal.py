@@ -26,6 +26,12 @@ def look_at_place(cluster: Cluster, groups: Sequence[PlannedGroup]) -> TargetNow
     return TargetNow(topics, {tp: log for tp, log in logs.items() if isinstance(log, LogRange)})
 
 
+def held(plan: Plan, writes: Mapping[str, Writes]) -> set[str]:
+    """Names the groups that had commits on the target when the plan was made, or were given some by it since."""
+    seen = {group.group for group in plan.groups if any(p.target_committed is not None for p in group.partitions)}
+    return seen | {name for name, places in writes.items() if any(write.landed for write in places.values())}
+
+
 def rehearse(
     plan: Plan,
     cluster: Cluster,
@@ -40,7 +46,9 @@ def rehearse(
     if groups:
         place = look_at_place(cluster, groups)
         names = [group.group for group in groups]
-        infos, committed = cluster.describe_groups(names), cluster.committed(names)
+        had = held(plan, writes)
+        infos = cluster.describe_groups(names)
+        committed = cluster.committed(names, lambda name, found: bool(found) or name not in had)
         decided = [
             _refused(plan, g, infos[g.group], committed[g.group], at)
             or decide(plan, g, infos[g.group], committed[g.group], place, at=at, earlier=writes.get(g.group))

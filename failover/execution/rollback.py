@@ -44,7 +44,8 @@ def _decide(cluster: Cluster, groups: Sequence[ExecutedGroup], at: datetime) -> 
     names = [group.group for group in groups]
     if not names:
         return []
-    infos, commits = cluster.describe_groups(names), cluster.committed(names)
+    # each was written: nothing at all is what a broker says that has just taken the group over
+    infos, commits = cluster.describe_groups(names), cluster.committed(names, lambda _, found: bool(found))
     return [decide_undo(g, infos[g.group], commits[g.group], cluster.alias, at) for g in groups]
 
 
@@ -117,7 +118,8 @@ class Undoer:
                 ]
             )
         if intents:
-            self._note(read_back(self.cluster, [intent.group for intent in intents], self.clock()))
+            refused = [name for name, kept in faults.items() if kept and not lost.get(name)]
+            self._note(read_back(self.cluster, intents, self.clock(), refused=refused))
         self._explain([name for name, kept in faults.items() if any(text.startswith(ACTIVE) for _, _, text in kept)])
 
     def _explain(self, names: Sequence[str]) -> None:

@@ -64,7 +64,7 @@ def with_last_look(execution: Execution, folder: Path) -> Execution:
 def _looked_at(p: ExecutedPartition, kept: ExecutedPartition | None) -> ExecutedPartition:
     if kept is None or kept.verdict is None or (kept.written, kept.planned) != (p.written, p.planned):
         return p
-    return msgspec.structs.replace(p, now=kept.now, verdict=kept.verdict, lag=kept.lag)
+    return msgspec.structs.replace(p, now=kept.now, verdict=kept.verdict, lag=kept.lag, because=kept.because)
 
 
 def keep_look(state: StateFolder, path: Path, execution: Execution) -> Path:

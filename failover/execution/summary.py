@@ -13,8 +13,8 @@ from failover.execution.record import NOT_REACHED
 from failover.execution.runs import load_run
 from failover.execution.verify import BAD
 from failover.model.execution import Execution, LastLook, Outcome, RunSummary, Status, Verified
-from failover.state.journal import Event, Finished, Started, decode_events, read_journal
-from failover.state.runs import EVICTION, JOURNAL, RECORD, first_line, last_line
+from failover.state.journal import Finished, Started, read_journal
+from failover.state.runs import EVICTION, JOURNAL, RECORD, ends_of, first_line
 
 
 class _Kept(msgspec.Struct):
@@ -89,14 +89,8 @@ def _whole(folder: Path) -> RunSummary:
 
 def _of_ends(folder: Path) -> RunSummary | None:
     """Sums up from the first and the last event alone, where the journal is closed."""
-    try:
-        ends: list[Event] = decode_events(first_line(folder) + last_line(folder))
-    except msgspec.DecodeError:
-        return None
-    started, closed = ends[0], ends[-1]
-    if not isinstance(started, Started) or not isinstance(closed, Finished):
-        return None
-    return of_events(started, closed)
+    started, closed = ends_of(folder)
+    return None if started is None or closed is None else of_events(started, closed)
 
 
 def of_events(started: Started, closed: Finished | None, *, elsewhere: str = "") -> RunSummary:

@@ -9,9 +9,19 @@ import msgspec
 
 from failover.kafka.port import Cluster
 from failover.model.cluster import LogRange
-from failover.model.execution import ExecutedGroup, ExecutedPartition, Execution, Now, Status, Verified, VerifiedGroup
+from failover.model.execution import (
+    BY_MM2,
+    ExecutedGroup,
+    ExecutedPartition,
+    Execution,
+    Now,
+    Status,
+    Verified,
+    VerifiedGroup,
+)
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
+from failover.model.snapshot import SeenCheckpoint
 
 POLL_SECONDS = 2.0
 WORST = (Now.BELOW, Now.MISSING, Now.EXPIRED, Now.OVERWRITTEN, Now.ADVANCED, Now.HELD)
@@ -44,7 +54,9 @@ def look_at(cluster: Cluster, groups: list[ExecutedGroup], at: datetime) -> Look
     """Looks once at groups, their commits and the ends of their logs."""
     names = [group.group for group in groups]
     partitions = {TopicPartition(p.topic, p.partition) for g in groups for p in g.partitions if expected(p)}
-    infos, commits = cluster.describe_groups(names), cluster.committed(names)
+    stand = {g.group for g in groups if any(expected(p) and not p.removes for p in g.partitions)}
+    infos = cluster.describe_groups(names)
+    commits = cluster.committed(names, lambda name, found: bool(found) or name not in stand)
     logs = cluster.log_ranges(partitions)
     return Look(
         at,
@@ -79,11 +91,31 @@ def joined_since(group: ExecutedGroup, info: GroupInfo) -> bool:
     return bool(info.members) or (not group.existed and info.exists and info.fault is None and not info.simple)
 
 
+class GroupSync(msgspec.Struct, frozen=True):
+    """Is what MirrorMaker 2 would commit by itself: its checkpoints, and whether the configuration lets it.
+
+    MM2 (MirrorCheckpointTask): a group without members is moved forward, never back, to its checkpoints. The one
+    it wrote may be one older than the newest.
+    """
+
+    checkpoints: Mapping[str, Mapping[TopicPartition, SeenCheckpoint]]
+    configured: bool
+
+    def wrote(self, group: str, p: ExecutedPartition) -> bool:
+        """Says whether an overwritten partition stands where the group sync puts it."""
+        seen = self.checkpoints.get(group, {}).get(TopicPartition(p.topic, p.partition))
+        if seen is None or p.now is None:
+            return False
+        return p.now == seen.downstream or (self.configured and p.now < seen.downstream)
+
+
 class Verifier:
     """Verifies one execution; its state is in which groups members were seen.
 
     ``seen``: groups known to have had members since. ``noticed`` is told each group once, when
-    members are first seen. The other arguments are those of ``failover.execution.commit.Executor``.
+    members are first seen. ``sync`` is asked where something was overwritten.
+
+    The other arguments are those of ``failover.execution.commit.Executor``.
     """
 
     def __init__(
@@ -97,6 +129,7 @@ class Verifier:
         stop: Callable[[], str],
         seen: set[str] | None = None,
         noticed: Callable[[str, int, datetime], None] | None = None,
+        sync: Callable[[], GroupSync] | None = None,
     ) -> None:
         self.execution = execution
         self.cluster = cluster
@@ -106,6 +139,7 @@ class Verifier:
         self.stop = stop
         self.seen = set(seen or ())
         self.noticed = noticed
+        self.sync = sync
 
     def run(self, watch: float) -> Execution:
         """Looks now and, for ``watch`` seconds at most, until every group came back; gives the record with it."""
@@ -150,17 +184,37 @@ class Verifier:
             log = look.logs.get(tp)
             lag = max(0, log.end - max(now, log.start)) if log is not None and now is not None else None
             verdict = judge(p, now, seen=seen, age=since, retention_minutes=retention)
-            partitions.append(msgspec.structs.replace(p, now=now, verdict=verdict, lag=lag))
+            partitions.append(msgspec.structs.replace(p, now=now, verdict=verdict, lag=lag, because=""))
         judged = msgspec.structs.replace(group, partitions=tuple(partitions))
         return judged, _summed(judged, info, seen=seen)
 
     def _record(self, found: list[tuple[ExecutedGroup, VerifiedGroup]], begun: datetime, watch: float) -> Execution:
+        found = self._blamed(found)
         judged = {group.group: group for group, _ in found}
         groups = tuple(judged.get(group.group, group) for group in self.execution.groups)
         at = self.clock()
         code = _exit_code(found, watched=watch > 0)
         verified = Verified(at, (at - begun).total_seconds(), code, tuple(verified for _, verified in found))
         return msgspec.structs.replace(self.execution, groups=groups, verified=verified)
+
+    def _blamed(self, found: list[tuple[ExecutedGroup, VerifiedGroup]]) -> list[tuple[ExecutedGroup, VerifiedGroup]]:
+        """Names MirrorMaker 2 where a partition was overwritten by it."""
+        overwritten = any(p.verdict is Now.OVERWRITTEN for group, _ in found for p in group.partitions)
+        if self.sync is None or not overwritten:
+            return found
+        sync = self.sync()
+        return [_blame(group, verified, sync) for group, verified in found]
+
+
+def _blame(group: ExecutedGroup, verified: VerifiedGroup, sync: GroupSync) -> tuple[ExecutedGroup, VerifiedGroup]:
+    partitions = tuple(
+        msgspec.structs.replace(p, because=BY_MM2) if p.verdict is Now.OVERWRITTEN and sync.wrote(group.group, p) else p
+        for p in group.partitions
+    )
+    if partitions == group.partitions:
+        return group, verified
+    text = verified.text.replace("overwritten", "overwritten by MM2's group sync")
+    return msgspec.structs.replace(group, partitions=partitions), msgspec.structs.replace(verified, text=text)
 
 
 def _summed(group: ExecutedGroup, info: GroupInfo, *, seen: bool) -> VerifiedGroup:

@@ -140,11 +140,12 @@ def hidden_topics(cluster: Cluster, missing: Collection[str]) -> dict[str, Fault
     }
 
 
-def read_offsets(cluster: Cluster, groups: Collection[str]) -> Offsets:
-    """Reads what groups have committed."""
+def read_offsets(cluster: Cluster, groups: Collection[str], had: Collection[str] = ()) -> Offsets:
+    """Reads what groups have committed; ``had``: those that are known to have had something not long ago."""
     commits: dict[str, dict[TopicPartition, Commit]] = {}
     faults: dict[str, Fault] = {}
-    for group, found in (cluster.committed(groups) if groups else {}).items():
+    answers = cluster.committed(groups, lambda group, found: bool(found) or group not in had) if groups else {}
+    for group, found in answers.items():
         if isinstance(found, Fault):
             faults[group] = found
         else:

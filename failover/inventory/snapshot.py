@@ -14,7 +14,12 @@ import msgspec
 from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
 from failover.inventory.failback import END_OF_COPIES, counted, ends_of, unmirrored
 from failover.inventory.flow import Flow
-from failover.inventory.internal_topics import read_checkpoints, read_offset_syncs, topics_of_connect_offsets
+from failover.inventory.internal_topics import (
+    CheckpointsByGroup,
+    read_checkpoints,
+    read_offset_syncs,
+    topics_of_connect_offsets,
+)
 from failover.inventory.look import (
     EndsOrder,
     FirstLook,
@@ -39,18 +44,23 @@ from failover.translate.segments import Syncs
 
 T = TypeVar("T")
 
+RETENTION_SECONDS = 7 * 86_400.0
 
 Comparison = Callable[[Cluster | None, Cluster, Evidence, Report], Refine]
 """Makes the stage that compares records: gets source (None: no answer), target, evidence, progress."""
 
 
 class Earlier(msgspec.Struct, frozen=True):
-    """Is what this tool remembers of earlier looks; see the fields of ``Snapshot`` of the same names."""
+    """Is what this tool remembers of earlier looks; see the fields of ``Snapshot`` of the same names.
+
+    ``committed``: groups that had commits on the target then, or were given some since.
+    """
 
     commit_samples: dict[str, dict[TopicPartition, int]] = {}
     sampled: datetime | None = None
     last_source_ends: dict[TopicPartition, int] = {}
     last_source_seen: datetime | None = None
+    committed: frozenset[str] = frozenset()
 
 
 def take_snapshot(
@@ -118,9 +128,10 @@ class _Look:
 
         candidates, known = self._choose(target_first, first)
         self._report("reading committed offsets", len(candidates.groups))
-        at_target = in_background(lambda: read_offsets(target, candidates.groups))
+        at_target = in_background(lambda: read_offsets(target, candidates.groups, self.earlier.committed))
+        had = _checkpointed(target_first.checkpoints, self.taken)
         at_source = self._of_source(
-            None if source is None else in_background(lambda: read_offsets(source, candidates.groups))
+            None if source is None else in_background(lambda: read_offsets(source, candidates.groups, had))
         )
         # syncs that were read to their end stay true when the source falls silent afterwards
         syncs = {**(first.syncs if first is not None else {}), **target_first.syncs}
@@ -347,6 +358,15 @@ class _Look:
         if self.progress is not None:
             with self.lock:
                 self.progress(what, done, total)
+
+
+def _checkpointed(checkpoints: CheckpointsByGroup, now: datetime) -> set[str]:
+    """Names the groups whose commits the source must still have unless somebody deleted them.
+
+    MM2 checkpoints what it reads as committed there, and Kafka keeps that for a week by default.
+    """
+    since = (now.timestamp() - RETENTION_SECONDS) * 1000
+    return {group for group, places in checkpoints.items() if any(seen.timestamp >= since for seen in places.values())}
 
 
 def _with_mirrored_topics(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -17,7 +18,7 @@ from failover.errors import ClusterUnreachable
 from failover.kafka.admin_clients import Connections
 from failover.kafka.admin_convert import broker, described_topic, listed_topic, missing_brokers, operations
 from failover.kafka.faults import fault
-from failover.kafka.port import APPEND_SECONDS, CommitResults
+from failover.kafka.port import AGAIN, APPEND_SECONDS, CommitResults, Credible, doubtful
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
@@ -152,12 +153,31 @@ class KafkaCluster:
             types = {name: self._types[name] for name in groups if name in self._types}
         return self._raw(lambda wire: describe_groups(wire, groups, types))
 
-    def committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+    def committed(
+        self, groups: Collection[str], credible: Credible | None = None
+    ) -> dict[str, dict[TopicPartition, Commit] | Fault]:
         """Reads all committed offsets of each group (require_stable false); {} when none."""
+        self.facts()
+        found = self._committed(groups)
+        for pause in AGAIN if credible is not None else ():
+            missing = doubtful(found, credible) if credible is not None else []
+            if not missing:
+                break
+            time.sleep(pause)
+            found |= self._committed(missing, afresh=True)
+        return found
+
+    def _committed(
+        self, groups: Collection[str], *, afresh: bool = False
+    ) -> dict[str, dict[TopicPartition, Commit] | Fault]:
         from failover.kafka.wire.offsets import committed_offsets
 
-        self.facts()
-        found = self._raw(lambda wire: committed_offsets(wire, groups))
+        async def ask(wire: WireCluster) -> dict[str, Any]:
+            if afresh:
+                await wire.coordinators(groups, refresh=True)
+            return await committed_offsets(wire, groups)
+
+        found = self._raw(ask)
         return {group: offsets if isinstance(offsets, Fault) else _commits(offsets) for group, offsets in found.items()}
 
     def pending(self, groups: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:

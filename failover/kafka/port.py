@@ -21,6 +21,12 @@ from failover.model.records import Record, Window, WindowRequest
 
 APPEND_SECONDS = 3.0
 
+Credible = Callable[[str, Mapping[TopicPartition, Commit]], bool]
+"""Says of a group's commits whether they can be all there is, by what else is known of it."""
+
+AGAIN = (0.0, 0.3, 0.7, 1.0)
+"""Pauses before a question is asked again whose answer is not credible, in seconds."""
+
 CommitResults = Mapping[TopicPartition, Fault | None]
 """Per partition: None when the broker accepted the commit."""
 
@@ -55,8 +61,16 @@ class Cluster(Protocol):
     def describe_groups(self, groups: Collection[str]) -> dict[str, GroupInfo]:
         """Describes groups of every type; absent ones come back with ``exists`` False."""
 
-    def committed(self, groups: Collection[str]) -> dict[str, dict[TopicPartition, Commit] | Fault]:
-        """Reads all committed offsets of each group (require_stable false); {} when none."""
+    def committed(
+        self, groups: Collection[str], credible: Credible | None = None
+    ) -> dict[str, dict[TopicPartition, Commit] | Fault]:
+        """Reads all committed offsets of each group (require_stable false); {} when none.
+
+        Groups whose answer is not ``credible`` are asked about again for two seconds, their
+        coordinators found anew: a broker that has just taken groups over may know none of their
+        commits, or not the last ones (measured on Kafka 4.1.1: {} right after another broker left).
+        The last answer counts, credible or not.
+        """
 
     def pending(self, groups: Collection[str]) -> dict[str, tuple[TopicPartition, ...]]:
         """Names partitions whose commit an open transaction holds back (require_stable true)."""
@@ -110,3 +124,8 @@ class Cluster(Protocol):
 
     def close(self) -> None:
         """Ends every connection."""
+
+
+def doubtful(answers: Mapping[str, Mapping[TopicPartition, Commit] | Fault], credible: Credible) -> list[str]:
+    """Names the groups whose commits are not credible; a fault is believed."""
+    return [group for group, found in answers.items() if not isinstance(found, Fault) and not credible(group, found)]

@@ -62,13 +62,17 @@ class Now(StrEnum):
     BELOW = "below"
 
 
+BY_MM2 = "mm2-group-sync"
+
+
 class ExecutedPartition(msgspec.Struct, frozen=True):
     """Is one partition's story. ``before``: None when nothing was committed before.
 
     ``written``: sent to the broker; ``read_back``: found afterwards, None when not read or, where
     ``removes``, when it is gone. ``removes``: the commit was to be deleted (rolling back).
     ``now`` and ``verdict`` are there once it was verified, ``lag`` (records to the log's end) where
-    the end could be read. ``reread`` and ``lag_after``: the plan's forecast.
+    the end could be read; ``because``: ``mm2-group-sync`` where MirrorMaker 2 is known to have overwritten
+    it. ``reread`` and ``lag_after``: the plan's forecast.
     """
 
     topic: str
@@ -86,6 +90,7 @@ class ExecutedPartition(msgspec.Struct, frozen=True):
     now: int | None = None
     verdict: Now | None = None
     lag: int | None = None
+    because: str = ""
 
     @property
     def sent(self) -> bool:

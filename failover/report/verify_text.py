@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 
-from failover.model.execution import ExecutedGroup, Execution, Now, Verified, VerifiedGroup
+from failover.model.execution import BY_MM2, ExecutedGroup, Execution, Now, Verified, VerifiedGroup
 from failover.report.inert import inert_line
 from failover.report.table import labelled, table
 from failover.report.values import count, duration, members, moment, offset, things, unknown
@@ -22,7 +22,7 @@ OUTCOMES = {
 MEANING = {
     Now.EXPIRED: "its commit is gone: the group had no members for longer than the brokers keep offsets",
     Now.MISSING: "its commit is gone: somebody deleted it",
-    Now.OVERWRITTEN: "moved though no member was seen: a client with manual assignment, or a live MirrorMaker 2",
+    Now.OVERWRITTEN: "moved though no member was seen: a client with manual assignment seems live",
     Now.BELOW: "set back since",
 }
 
@@ -127,13 +127,35 @@ def _bad(execution: Execution, width: int) -> Iterator[str]:
     yield table(headers, rows[: 2 * SHOWN_GROUPS], width=width, numbers=frozenset({"WRITTEN", "NOW"}))
     if len(rows) > 2 * SHOWN_GROUPS:
         yield f"{count(len(rows) - 2 * SHOWN_GROUPS)} more partitions (--format json lists them)"
-    for verdict in sorted({row[4] for row in rows}):
-        yield from labelled(f"{verdict}:", MEANING[Now(verdict)], width=width, indent=13)
+    for verdict, meaning in meanings(execution):
+        yield from labelled(f"{verdict}:", meaning, width=width, indent=13)
+
+
+def meanings(execution: Execution) -> list[tuple[Now, str]]:
+    """Says what each verdict that is no good one means, and who did it where that is known."""
+    found = [p for group in execution.groups for p in group.partitions if p.verdict in MEANING]
+    told = {(p.verdict, _sync(execution) if p.because == BY_MM2 else MEANING[p.verdict]) for p in found if p.verdict}
+    return sorted(told)
+
+
+def _sync(execution: Execution) -> str:
+    flow = f"{inert_line(execution.source_alias)}->{inert_line(execution.target_alias)}"
+    return (
+        "MirrorMaker 2's group sync is live and moved it to its own checkpoint while the group had no members: "
+        f"stop its checkpoint connector or set {flow}.sync.group.offsets.enabled = false, then plan again"
+    )
+
+
+def by_mm2(execution: Execution) -> bool:
+    """Says whether MirrorMaker 2 overwrote something."""
+    return any(p.because == BY_MM2 for group in execution.groups for p in group.partitions)
 
 
 def _next(execution: Execution, verified: Verified) -> Iterator[str]:
     run = inert_line(execution.id)
-    if verified.exit_code == 6:
+    if verified.exit_code == 6 and by_mm2(execution):
+        yield "next: stop MirrorMaker 2's checkpoint connector, which writes these offsets, then failover plan"
+    elif verified.exit_code == 6:
         yield "next: stop what writes these offsets, then failover plan"
     elif verified.exit_code == 4:
         yield f"next: start the consumers on {inert_line(execution.target_alias)}, then failover verify {run} --for 5m"

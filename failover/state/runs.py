@@ -8,8 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from failover.errors import RunNotFound
 from failover.state.folder import StateFolder, newest_first, valid_id
+from failover.state.journal import Event, Finished, Started, decode_events
 
 PLAN = "plan.json"
 UNDONE = "undone.json"
@@ -78,3 +81,13 @@ def last_line(folder: Path) -> bytes:
         return b""
     start = tail.rfind(b"\n", 0, len(tail) - 1)
     return tail[start + 1 :] if start >= 0 or size <= 4096 else b""
+
+
+def ends_of(folder: Path) -> tuple[Started | None, Finished | None]:
+    """Reads the first and the last event of a folder's journal; None for what is not there or cannot be read."""
+    try:
+        ends: list[Event] = decode_events(first_line(folder) + last_line(folder))
+    except (OSError, msgspec.DecodeError):
+        return None, None
+    started, closed = (ends[0], ends[-1]) if ends else (None, None)
+    return started if isinstance(started, Started) else None, closed if isinstance(closed, Finished) else None

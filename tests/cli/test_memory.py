@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from failover.cli.memory import last_written, undecided
+from failover.cli.memory import executed_groups, last_written, recall, undecided
 from failover.config.flow import SelectedFlow
 from failover.config.load import load_config, select_flow
 from failover.execution.commit import Timing
@@ -51,6 +51,19 @@ def flow(tmp_path: Path, source: str) -> SelectedFlow:
 def test_the_newest_execution_counts_partition_by_partition(state: StateFolder, tmp_path: Path) -> None:
     commits = {"g": [T0, T1, T2], "h": [T0], "stranger": [T0]}
     assert last_written(state, flow(tmp_path, "a"), commits) == {"g": {T0: 8, T1: 6}, "h": {T0: 7}}
+
+
+def test_groups_that_were_executed_are_known_to_have_commits(state: StateFolder, tmp_path: Path) -> None:
+    """That is asked about again when the target shows none: its broker may have just taken the groups over."""
+    assert executed_groups(state, flow(tmp_path, "a")) == {"g", "h"}
+    assert executed_groups(state, flow(tmp_path, "c")) == set()
+    assert recall(state, flow(tmp_path, "a")).earlier.committed == {"g", "h"}
+    cluster, clock = target(), Clock()
+    ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+    done = Session.of_plan(plan(group("undone", {T0: 5})), state, cluster, ways, timing=Timing(settle=0)).run()
+    assert "undone" in executed_groups(state, flow(tmp_path, "a"))
+    Session.of_undo(done, state, cluster, ways).run()
+    assert "undone" not in executed_groups(state, flow(tmp_path, "a"))
 
 
 def test_evidence_outlives_the_commit_it_was_written_with(state: StateFolder, tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ from failover.report.inert import inert_line
 from failover.report.phrases import phrase
 from failover.report.plan_rows import rows
 from failover.report.values import count, duration, members, moment, things
-from failover.report.verify_text import GOOD, MEANING, last_look
+from failover.report.verify_text import GOOD, last_look, meanings
 
 _TONES = {
     Status.COMMITTED: "good",
@@ -336,8 +336,8 @@ def _facts(execution: Execution) -> Iterator[tuple[str, str]]:
     identity = f", cluster id {inert_line(execution.target_cluster_id)}" if execution.target_cluster_id else ""
     yield "Target", f"{inert_line(execution.target_alias)}{identity}"
     yield "Fingerprint of the plan", inert_line(execution.fingerprint)
-    for verdict in sorted({p.verdict for g in execution.groups for p in g.partitions if p.verdict in MEANING}):
-        yield str(verdict).capitalize(), MEANING[verdict]
+    for verdict, meaning in meanings(execution):
+        yield str(verdict).capitalize(), meaning
 
 
 def _words(execution: Execution) -> set[str]:

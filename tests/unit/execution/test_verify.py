@@ -8,10 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from failover.execution.verify import Verifier, judge
+from failover.execution.verify import GroupSync, Verifier, judge
 from failover.model.execution import ExecutedPartition, Execution, Now, Status
 from failover.model.groups import Commit
 from failover.model.names import Fault
+from failover.model.snapshot import SeenCheckpoint
 from failover.report.verify_text import verify_text
 from tests.fake_cluster import FakeCluster
 from tests.unit.execution.plans import group, plan
@@ -26,6 +27,7 @@ def verify(
     clock: Clock | None = None,
     seen: set[str] | None = None,
     noticed: list[str] | None = None,
+    sync: Callable[[], GroupSync] | None = None,
 ) -> Execution:
     clock = clock or Clock()
     told = noticed if noticed is not None else []
@@ -38,6 +40,7 @@ def verify(
         stop=lambda: "",
         seen=seen,
         noticed=lambda name, _members, _at: told.append(name),
+        sync=sync,
     ).run(watch)
     assert found.verified is not None
     assert verify_text(found, found.verified)
@@ -179,3 +182,41 @@ def test_the_screen_says_what_does_not_hold_and_what_that_means(done: Execution,
     assert "VERDICT   DOES NOT HOLD" in text()
     assert "a client with manual assignment" in text()
     assert max(len(line) for line in text().splitlines()) <= 100
+
+
+def test_a_coordinator_that_has_just_taken_over_is_asked_again(done: Execution, cluster: FakeCluster) -> None:
+    cluster.unaware["g"] = 4
+    assert code(verify(done, cluster)) == 0
+    cluster.unaware["g"] = 5  # as long as nobody waits
+    assert verdicts(verify(done, cluster)) == [Now.MISSING] * 2
+
+
+@pytest.mark.parametrize(
+    ("checkpoint", "configured", "blamed"),
+    [(90, False, True), (90, True, True), (95, True, True), (95, False, False), (80, True, False), (None, True, False)],
+)
+def test_mm2_is_named_where_it_overwrote(
+    done: Execution, cluster: FakeCluster, checkpoint: int | None, configured: bool, blamed: bool
+) -> None:
+    """The newest checkpoint, or with its group sync configured one before it: any step up to the newest."""
+    cluster.groups["g"].commits[T0] = Commit(90)
+    seen = {} if checkpoint is None else {"g": {T0: SeenCheckpoint(500, checkpoint, 0)}}
+    found = verify(done, cluster, sync=lambda: GroupSync(seen, configured))
+    assert (verdicts(found), code(found)) == ([Now.OVERWRITTEN, Now.HELD], 6)
+    assert [p.because for p in found.groups[0].partitions] == ["mm2-group-sync" if blamed else "", ""]
+    assert found.verified is not None
+    said = " ".join(verify_text(found, found.verified).split())
+    assert ("set a->b.sync.group.offsets.enabled = false" in said) is blamed
+    assert ("next: stop MirrorMaker 2's checkpoint connector" in said) is blamed
+    assert ("a client with manual assignment seems live" in said) is not blamed
+    again = verify(found, cluster, sync=lambda: GroupSync(seen, configured))
+    assert again.groups == found.groups
+    assert again.verified is not None
+    assert again.verified.groups == found.verified.groups
+
+
+def test_checkpoints_are_not_read_where_nothing_was_overwritten(done: Execution, cluster: FakeCluster) -> None:
+    def never() -> GroupSync:
+        raise AssertionError("asked")
+
+    assert code(verify(done, cluster, sync=never)) == 0
