@@ -157,6 +157,73 @@ class Worker:
         self._code = -signal.SIGKILL
 
 
+class Scene:
+    """Is a flow of topics that begin with ``stem``, with one worker for many tests; what they compared is kept."""
+
+    def __init__(self, pair: Pair, stem: str, settings: Mapping[str, str] | None = None) -> None:
+        self.pair = pair
+        self.stem = pair.name(stem)
+        self.flow = Flow(pair, rf"{self.stem}\..*", settings)
+        self.worker: Worker
+        self._compared: dict[str, bool] = {}
+
+    @contextlib.contextmanager
+    def working(self) -> Iterator[Scene]:
+        """Runs the worker; at its end, in good order, all that was compared is compared again: nothing came behind."""
+        with self.flow.worker() as self.worker:
+            yield self
+            self.worker.stop()
+            self._compare_again()
+
+    def topic(self, what: str) -> str:
+        return f"{self.stem}.{what}"
+
+    def create(self, what: str, partitions: int = 1, **config: str) -> str:
+        """Makes a topic on the source; keywords are settings with ``_`` for ``.``."""
+        settings = {key.replace("_", "."): value for key, value in config.items()}
+        return self.pair.create_topic("a", self.topic(what), partitions, config=settings)
+
+    def same(self, *topics: str, timestamps: bool = True) -> Copy:
+        """Waits for the copies of topics, compares them and gives what the source holds."""
+        source, target = self.worker.copied(*topics)
+        assert contents(target, timestamps=timestamps) == contents(source, timestamps=timestamps)
+        self._compared |= dict.fromkeys(topics, timestamps)
+        return source
+
+    def forget(self, topic: str) -> None:
+        """Compares a topic no more."""
+        self._compared.pop(topic, None)
+
+    def _compare_again(self) -> None:
+        for timestamps in (True, False):
+            topics = [topic for topic, with_them in self._compared.items() if with_them is timestamps]
+            copies = contents(self.flow.copy(topics), timestamps=timestamps)
+            assert copies == contents(self.flow.read(topics), timestamps=timestamps)
+
+
+def contents(copy: Copy, *, timestamps: bool = True) -> dict[TopicPartition, list[tuple[Any, ...]]]:
+    """Gives what must be alike: all but offsets, and but timestamps where the target sets its own."""
+    return {
+        tp: [(*([record.timestamp] * timestamps), record.key, record.value, record.headers) for record in records]
+        for tp, records in copy.items()
+    }
+
+
+def send(pair: Pair, records: Iterable[tuple[Any, ...]], **settings: Any) -> None:
+    """Writes records on the source, each (topic, value, key, partition, timestamp, headers), timestamp 0: now."""
+    faults: list[str] = []
+
+    def delivered(error: Any, _: Any) -> None:
+        if error is not None:
+            faults.append(str(error))
+
+    producer = pair.a.producer(**settings)
+    for topic, value, key, partition, timestamp, headers in records:
+        producer.produce(topic, value, key, partition, timestamp=timestamp, headers=headers, on_delivery=delivered)
+        producer.poll(0)
+    assert (producer.flush(30), faults) == (0, [])
+
+
 class Reading:
     """Reads several topics from their starts with one consumer; partitions that come later are read too.
 
@@ -188,11 +255,9 @@ class Reading:
             error = message.error()
             if error is None:
                 self._open.add(tp)
-                headers = tuple((name, value) for name, value in message.headers() or ())
+                headers: Any = tuple(message.headers() or ())
                 key, value = message.key(), message.value()
-                self.records[tp].append(
-                    Record(int(message.offset() or 0), message.timestamp()[1], key, value, headers)  # type: ignore[arg-type]
-                )
+                self.records[tp].append(Record(int(message.offset() or 0), message.timestamp()[1], key, value, headers))
             elif error.name() == "_PARTITION_EOF":
                 self._open.discard(tp)
             elif not (error.retriable() or error.name() == "UNKNOWN_TOPIC_OR_PART"):

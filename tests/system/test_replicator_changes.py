@@ -1,0 +1,151 @@
+"""What happens to topics while they are copied: made, enlarged, deleted, made anew, emptied, too small for a record."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from failover.model import TopicPartition
+from tests.system.pair import Pair
+from tests.system.replicating import Flow, Scene, Worker, contents, send
+
+
+@pytest.fixture(scope="module")
+def scene(pair: Pair) -> Iterator[Scene]:
+    scene = Scene(pair, "chg")
+    with scene.working():
+        yield scene
+
+
+def set_limit(pair: Pair, topic: str, size: int) -> None:
+    """Sets how large a batch a topic of the target takes."""
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
+    asked = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    pair.b.admin.incremental_alter_configs([asked], request_timeout=10)[asked].result(timeout=15)
+
+
+def values(flow: Flow, topic: str, partition: int = 0) -> list[bytes | None]:
+    return [record.value for record in flow.copy([topic]).get(TopicPartition(topic, partition), [])]
+
+
+# -- topics come and go ---------------------------------------------------------------------------
+
+
+def test_a_topic_made_and_enlarged_while_it_runs(scene: Scene) -> None:
+    from confluent_kafka.admin import NewPartitions
+
+    topic = scene.create("later", 2)
+    scene.pair.produce("a", topic, 100)
+    scene.same(topic)
+    admin = scene.pair.a.admin
+    admin.create_partitions([NewPartitions(topic, 4)], request_timeout=10)[topic].result(timeout=15)
+    scene.pair.a.until(lambda: len(scene.pair.a.partitions(topic)) == 4, what="four partitions")
+    scene.pair.produce("a", topic, 100)
+    assert [len(records) for records in scene.same(topic).values()] == [75, 75, 25, 25]
+
+
+def test_a_deleted_source_topic_leaves_its_copy(scene: Scene) -> None:
+    topic = scene.create("gone", 2)
+    scene.pair.produce("a", topic, 60)
+    before = scene.same(topic)
+    scene.forget(topic)
+    scene.pair.a.delete_topic(topic)
+    scene.worker.says(f"{topic}-", "ends: the source does not have it any more", times=2)
+    scene.create("gone", 2)
+    scene.pair.produce("a", topic, 40)
+    after = scene.flow.read([topic])
+    wanted = {tp: before[tp] + after[tp] for tp in before}
+    scene.worker.until(lambda: sum(map(len, scene.flow.copy([topic]).values())) >= 100, what="old and new records")
+    assert contents(scene.flow.copy([topic])) == contents(wanted)
+    assert scene.worker.lines(topic, "source-recreated")
+
+
+def test_a_source_topic_made_anew_is_copied_behind_the_old_one(scene: Scene) -> None:
+    topic = scene.create("anew", 2)
+    scene.pair.produce("a", topic, 60)
+    before = scene.same(topic)
+    scene.forget(topic)
+    scene.pair.a.recreate_topic(topic)
+    scene.pair.produce("a", topic, 100)
+    after = scene.flow.read([topic])
+    wanted = {tp: before[tp] + after[tp] for tp in before}
+    scene.worker.until(lambda: sum(map(len, scene.flow.copy([topic]).values())) >= 160, what="old and new records")
+    assert contents(scene.flow.copy([topic])) == contents(wanted)
+    scene.worker.says(topic, "source-recreated", times=2)
+
+
+@pytest.mark.parametrize("made_anew", [True, False], ids=["made anew", "deleted"])
+def test_a_lost_target_topic_is_filled_anew(scene: Scene, made_anew: bool) -> None:
+    topic = scene.create(f"lost.{made_anew}", 2)
+    scene.pair.produce("a", topic, 60)
+    scene.same(topic)
+    if made_anew:
+        scene.pair.b.recreate_topic(scene.flow.remote(topic))
+    else:
+        scene.pair.b.delete_topic(scene.flow.remote(topic))
+    scene.pair.produce("a", topic, 20)
+    scene.same(topic)
+    scene.worker.says(topic, "the target's topic was made anew")
+
+
+# -- a target that refuses ------------------------------------------------------------------------
+
+
+def fill(pair: Pair, flow: Flow, topic: str) -> None:
+    """Puts a record of 10 KB at offset 5 of partition 0, where the target takes 2 KB."""
+    pair.create_topic("b", flow.remote(topic), 2, config={"max.message.bytes": "2000"})
+    send(pair, [(topic, b"%d" % at, None, 0, 0, None) for at in range(5)])
+    send(pair, [(topic, b"large".ljust(10_000), None, 0, 0, None)])
+    send(pair, [(topic, b"%d" % at, None, partition, 0, None) for partition in (0, 1) for at in range(6, 16)])
+
+
+def stands_still(worker: Worker, topic: str) -> None:
+    worker.says(f"{topic}-0 ->", "stands still", "MESSAGE_TOO_LARGE")
+    worker.until(lambda: len(values(worker.flow, topic, 1)) >= 10, what="the other partition goes on")
+    assert values(worker.flow, topic) == [b"%d" % at for at in range(5)]
+
+
+def test_what_the_target_refuses_holds_up_its_partition_alone(scene: Scene) -> None:
+    """Meanwhile records are deleted on the source that it has not come to."""
+    flow, worker, topic = scene.flow, scene.worker, scene.topic("refused")
+    pair = scene.pair
+    fill(pair, flow, scene.create("refused", 2))
+    stands_still(worker, topic)
+    pair.produce("a", topic, 30, partition=1)
+    worker.until(lambda: len(values(flow, topic, 1)) == 40, what="the other partition goes on")
+    pair.a.delete_records(topic, 0, 10)
+    assert len(worker.lines(f"{topic}-0 ->", "stands still")) == 1, "said once"
+    assert values(flow, topic) == [b"%d" % at for at in range(5)]
+    set_limit(pair, flow.remote(topic), 20_000)
+    worker.says(f"{topic}-0 ->", "goes on")
+    worker.says(f"{topic}-0 ->", "4 records were removed from the source before they were copied (offsets 6 to 9)")
+    worker.until(lambda: len(values(flow, topic)) >= 12, what="the rest")
+    wanted = [*range(5), b"large".ljust(10_000), *range(10, 16)]
+    assert values(flow, topic) == [b"%d" % each if isinstance(each, int) else each for each in wanted]
+
+
+def test_what_is_not_to_be_tried_again_stands_still_until_the_next_start(pair: Pair) -> None:
+    stem = pair.name("nev")
+    topic, later = pair.create_topic("a", f"{stem}.refused", 2), f"{stem}.later"
+    flow = Flow(pair, rf"{stem}\..*", {"failover.replicator.restart": "never"})
+    fill(pair, flow, topic)
+    with flow.worker() as worker:
+        stands_still(worker, topic)
+        set_limit(pair, flow.remote(topic), 20_000)
+        pair.create_topic("a", later)
+        pair.produce("a", later, 10)
+        worker.copied(later)  # a look at the topics and a start later
+        assert values(flow, topic) == [b"%d" % at for at in range(5)]
+        worker.stop()
+    pair.produce("a", later, 40)
+    pair.a.delete_records(later, 0, 25)
+    with flow.worker() as worker:
+        source, target = worker.copied(topic)
+        assert contents(target) == contents(source)
+        worker.says(f"{later}-0 ->", "15 records of the source are gone before they were copied")
+        worker.until(lambda: len(values(flow, later)) >= 35, what="what was left")
+        assert values(flow, later)[10:] == [record.value for record in flow.read([later])[TopicPartition(later, 0)]]
+        worker.stop()
