@@ -130,12 +130,6 @@ class Declined(Refused):
     code = "declined"
 
 
-class SameCluster(Refused):
-    """Says that both aliases lead to one cluster."""
-
-    code = "same-cluster"
-
-
 class Locked(Refused):
     """Says that another process alive is executing, rolling back or evicting on the same flow; names it."""
 
@@ -148,13 +142,7 @@ class MirrorMakerRuns(Refused):
     code = "mirror-maker-runs"
 
 
-class SourceActive(Refused):
-    """Says that consumers are active on the source though ``--require-source-inactive`` was given."""
-
-    code = "source-active"
-
-
-# -- 5, 6, 7: plan and outcome -----------------------------------------------------------------
+# -- 5: the plan -------------------------------------------------------------------------------
 
 
 class StalePlan(FailoverError):
@@ -162,20 +150,6 @@ class StalePlan(FailoverError):
 
     code = "plan-stale"
     exit_code = 5
-
-
-class VerificationFailed(FailoverError):
-    """Says that the target does not hold what was written."""
-
-    code = "verification-failed"
-    exit_code = 6
-
-
-class OutcomeUnknown(FailoverError):
-    """Says that a write was sent, its answer was lost and reading back failed too."""
-
-    code = "outcome-unknown"
-    exit_code = 7
 
 
 # -- 8: a cluster that is needed cannot be used --------------------------------------------------

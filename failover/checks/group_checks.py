@@ -88,10 +88,11 @@ def group_excluded(look: Look) -> Iterator[Finding]:
     """Groups that the flow's own filters leave out of every checkpoint."""
     excluded = [left.group for left in look.snapshot.not_planned if left.why == "excluded"]
     if excluded:
+        are = "is" if len(excluded) == 1 else "are"
         yield Finding(
             "group-excluded",
             Severity.INFO,
             some(excluded),
-            f"{count(len(excluded), 'group')} are excluded by the flow's groups and groups.exclude",
+            f"{count(len(excluded), 'group')} {are} excluded by the flow's groups and groups.exclude",
             "name one with --group to plan it all the same, or change the filters",
         )

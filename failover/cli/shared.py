@@ -21,8 +21,6 @@ if TYPE_CHECKING:
     from failover.config.flow import Config
     from failover.kafka.port import Cluster
 
-_OFF = ("", "off", "none", "false", "-")
-
 
 class Common(NamedTuple):
     """Is what an execution has of the shared topic: ``log`` None where it cannot be used."""
@@ -35,9 +33,7 @@ class Common(NamedTuple):
 def runs_topic(config: Config, source: str) -> str | None:
     """Names the topic of a flow's executions: ``failover.runs.topic``, which may be ``off``; None then."""
     setting = config.failover.get("runs.topic")
-    if setting is None:
-        return internal_topics.runs_topic(source)
-    return None if setting.trimmed.lower() in _OFF else setting.trimmed
+    return internal_topics.runs_topic(None if setting is None else setting.trimmed, source)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from failover.inventory.flow import Flow
-from failover.mm2.internal_topics import is_own_topic
 
 
 def mirrored_topics(
@@ -85,4 +84,4 @@ def foreign_owners(mirrored: Collection[str], evidence: Mapping[str, Collection[
 
 def _may_be_mirrored(flow: Flow, topic: str) -> bool:
     policy = flow.policy
-    return not (policy.is_internal_topic(topic) or policy.is_heartbeats_topic(topic) or is_own_topic(topic))
+    return not (policy.is_internal_topic(topic) or policy.is_heartbeats_topic(topic) or flow.topics.is_own(topic))

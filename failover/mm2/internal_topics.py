@@ -12,6 +12,8 @@ from failover.mm2.replication_policy import ReplicationPolicy
 from failover.mm2.versions import at_least
 
 LOCATION_KEY = "offset-syncs.topic.location"
+RUNS_TOPIC_KEY = "failover.runs.topic"
+_OFF = ("", "off", "none", "false", "-")
 
 CANARY_TOPIC = "failover-canary"
 DRILL_GROUP_PREFIX = "drill."
@@ -40,7 +42,6 @@ class InternalTopics(msgspec.Struct, frozen=True, kw_only=True):
     connect_offsets: str
     connect_status: str
     connect_group: str
-    failover_runs: str
     exact_checkpoints: str
     failover_shards: str
 
@@ -75,7 +76,6 @@ class InternalTopics(msgspec.Struct, frozen=True, kw_only=True):
             connect_offsets=worker.get("offset.storage.topic", f"mm2-offsets.{source}.internal"),
             connect_status=worker.get("status.storage.topic", f"mm2-status.{source}.internal"),
             connect_group=worker.get("group.id", f"{source}-mm2"),
-            failover_runs=runs_topic(source),
             exact_checkpoints=f"mm2-exact-checkpoints.{source}.internal",
             failover_shards=f"mm2-failover-shards.{source}.internal",
         )
@@ -86,9 +86,14 @@ class InternalTopics(msgspec.Struct, frozen=True, kw_only=True):
         return "source" if self.offset_syncs_on == self.source else "target"
 
 
-def runs_topic(source: str) -> str:
-    """Names the topic on the target where executions of a flow claim it and tell other machines what they did."""
-    return f"mm2-failover-runs.{source}.internal"
+def runs_topic(setting: str | None, source: str) -> str | None:
+    """Names the topic on the target where executions of a flow claim it and tell other machines what they did.
+
+    ``setting``: ``failover.runs.topic``, which may rename it, or switch it off (None then).
+    """
+    if setting is None:
+        return f"mm2-failover-runs.{source}.internal"
+    return None if setting.strip().lower() in _OFF else setting.strip()
 
 
 def replicate_group(source: str, target: str) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from failover.mm2.filters import NameFilter, topic_filter
-from failover.mm2.internal_topics import is_own_topic
+from failover.mm2.internal_topics import RUNS_TOPIC_KEY, is_own_topic, runs_topic
 from failover.mm2.replication_policy import ReplicationPolicy, is_cycle
 from failover.mm2.versions import at_least
 
@@ -17,7 +17,8 @@ HEARTBEATS_REPLICATION_KEY = "heartbeats.replication.enabled"
 class TopicSelection(msgspec.Struct, frozen=True, kw_only=True):
     """Decides for the flow ``source`` -> ``target`` which topics it mirrors (MM2: MirrorSourceConnector).
 
-    ``heartbeats_replication``: heartbeats topics are mirrored whatever the topic filter says.
+    ``heartbeats_replication``: heartbeats topics are mirrored whatever the topic filter says. ``own``: topics
+    of this tool that the configuration renames.
     """
 
     source: str
@@ -25,6 +26,11 @@ class TopicSelection(msgspec.Struct, frozen=True, kw_only=True):
     policy: ReplicationPolicy
     topics: NameFilter
     heartbeats_replication: bool = True
+    own: frozenset[str] = frozenset()
+
+    def is_own(self, topic: str) -> bool:
+        """Says whether this tool made the topic for itself, by whatever name."""
+        return topic in self.own or is_own_topic(topic)
 
     def should_replicate(self, topic: str) -> bool:
         """Says whether the flow mirrors the source topic."""
@@ -32,7 +38,7 @@ class TopicSelection(msgspec.Struct, frozen=True, kw_only=True):
 
     def why_not(self, topic: str) -> str | None:
         """Gives the reason why the source topic is not mirrored; None when it is."""
-        if is_own_topic(topic):
+        if self.is_own(topic):
             return "a topic of this tool"
         if self.policy.is_internal_topic(topic):
             return "internal topic"
@@ -60,10 +66,12 @@ def selection_from(
     ``unofficial`` as in topic_filter. ``heartbeats.replication.enabled`` counts from 4.0 on.
     """
     switch = settings.get(HEARTBEATS_REPLICATION_KEY, "true").strip().lower()
+    renamed = runs_topic(settings.get(RUNS_TOPIC_KEY), source)
     return TopicSelection(
         source=source,
         target=target,
         policy=policy,
         topics=topic_filter(settings, policy.mm2_version, unofficial=unofficial),
         heartbeats_replication=switch != "false" or not at_least(policy.mm2_version, 4, 0),
+        own=frozenset() if renamed is None else frozenset({renamed}),
     )

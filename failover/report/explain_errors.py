@@ -107,20 +107,6 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "failover plan makes a new one.",
         "the group moved on since the plan",
     ),
-    "verification-failed": (
-        "error",
-        "the target does not hold what was written (exit 6)",
-        "Another value was read back, or none.",
-        "failover show RUN; find out who else writes these offsets.",
-        "read back 300 instead of 480",
-    ),
-    "outcome-unknown": (
-        "error",
-        "what became of a write is not known (exit 7)",
-        "The connection broke between write and answer, and reading back failed too.",
-        "failover execute --resume RUN settles it.",
-        "the target's network went away",
-    ),
     "cluster-unavailable": (
         "error",
         "a cluster cannot be used (exit 8)",

@@ -199,6 +199,7 @@ def test_subscription_and_exclusion():
     assert severities(world(**QUIET), "subscription-changes") == [Severity.INFO]
     left = (NotPlanned("console-consumer-1", "excluded"), NotPlanned("jobs", "share"))
     (finding,) = [f for f in plan(world(not_planned=left, **QUIET)).findings if f.code == "group-excluded"]
+    assert finding.message == "1 group is excluded by the flow's groups and groups.exclude"
     assert finding.subject == "console-consumer-1"
 
 

@@ -200,6 +200,13 @@ def test_reasons_why_topics_are_not_mirrored():
         assert chosen.why_not(own) == "a topic of this tool"
 
 
+@pytest.mark.parametrize(("setting", "left_out"), [("ops-runs", ["ops-runs"]), (" runs ", ["runs"]), ("off", [])])
+def test_the_topic_of_executions_is_left_out_by_whatever_name(setting, left_out):
+    chosen = selection({"failover.runs.topic": setting})
+    assert [topic for topic in ("off", "ops-runs", "runs") if not chosen.should_replicate(topic)] == left_out
+    assert chosen.why_not("mm2-failover-runs.a.internal") == "a topic of this tool"
+
+
 def test_heartbeats_pass_the_topic_filter_unless_switched_off_from_4_0_on():
     off = {"topics": "orders", "heartbeats.replication.enabled": "false"}
     assert selection({"topics": "orders"}).should_replicate("heartbeats")

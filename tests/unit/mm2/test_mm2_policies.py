@@ -14,6 +14,7 @@ from failover.mm2.internal_topics import (
     is_own_topic,
     lag_group,
     replicate_group,
+    runs_topic,
 )
 from failover.mm2.replication_policy import (
     DefaultReplicationPolicy,
@@ -294,10 +295,10 @@ def test_names_of_a_flow():
     assert topics.connect_offsets == "mm2-offsets.a.internal"
     assert topics.connect_status == "mm2-status.a.internal"
     assert topics.connect_group == "a-mm2"
-    assert topics.failover_runs == "mm2-failover-runs.a.internal"
+    assert runs_topic(None, "a") == "mm2-failover-runs.a.internal"
     assert topics.exact_checkpoints == "mm2-exact-checkpoints.a.internal"
     assert topics.failover_shards == "mm2-failover-shards.a.internal"
-    assert all(map(is_own_topic, (topics.failover_runs, topics.exact_checkpoints, topics.failover_shards)))
+    assert all(map(is_own_topic, ("mm2-failover-runs.a.internal", topics.exact_checkpoints, topics.failover_shards)))
     assert not any(map(is_own_topic, (topics.offset_syncs, topics.checkpoints, topics.connect_offsets)))
 
 
