@@ -142,19 +142,31 @@ def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, refer
     if reference is not None:
         return _of_flow(decode_plan(read_plan(find_plan(state, reference))), selected)
     now = utc_now()
+    passed: list[str] = []
     for path in newest_plans(state):
         plan = decode_plan(read_plan(path))
         if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
             continue
         before = past(state, plan)
-        if before.rolled_back or complete(plan, before.runs) or not (begun(before.runs) or now < plan.expires):
+        if before.rolled_back:
+            passed.append(f"{plan.id} was rolled back since it was executed")
             continue
+        if complete(plan, before.runs):
+            passed.append(f"{plan.id} is executed completely")
+            continue
+        if not begun(before.runs) and now >= plan.expires:
+            passed.append(f"{plan.id} expired {age(plan.expires, now)}")
+            continue
+        if passed:
+            more = f" (and {things(len(passed) - 1, 'more plan')} in between)" if len(passed) > 1 else ""
+            settings.say(f"warning: this is NOT the newest plan of {selected.name}: the newest, {passed[0]}{more}")
         settings.say(
-            f"plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: {things(len(plan.groups), 'group')}, "
-            f"{things(plan.summary.partitions.commit, 'offset')} to commit"
+            f"{'OLDER ' if passed else ''}plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: "
+            f"{things(len(plan.groups), 'group')}, {things(plan.summary.partitions.commit, 'offset')} to commit"
         )
         return plan
-    raise PlanNotFound(f"there is no usable plan for {selected.name}", hint="failover plan makes one")
+    last = f": the newest, {passed[0]}" if passed else ""
+    raise PlanNotFound(f"there is no usable plan for {selected.name}{last}", hint="failover plan makes one")
 
 
 def _of_flow(plan: Plan, selected: SelectedFlow) -> Plan:

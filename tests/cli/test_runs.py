@@ -166,6 +166,24 @@ def test_without_a_terminal_and_yes_nothing_is_even_looked_up(scene: Scene, comm
     assert (answer.code, json.loads(answer.out)["error"]["code"]) == (2, "no-terminal")
 
 
+def test_an_older_plan_is_taken_only_with_a_warning_that_says_why(scene: Scene) -> None:
+    older = msgspec.structs.replace(plan(group("h", {T0: 6})), id="abc123", expires=CREATED.replace(year=2999))
+    older = msgspec.structs.replace(older, fingerprint=fingerprint(older))
+    save_plan(scene.state, older.id, encode_plan(older))
+    done = plan(group("g", {T0: 5}))
+    scene.execute(done)
+    answer = scene.type("execute", "--yes")
+    assert answer.code == 8
+    newest = f"the newest, {done.id} is executed completely"
+    warning, named = answer.err.splitlines()[:2]
+    assert warning == f"warning: this is NOT the newest plan of a->b: {newest}"
+    assert named.startswith("OLDER plan abc123, made")
+
+    (scene.state.plans / "abc123.json").unlink()
+    answer = scene.type("execute", "--yes")
+    assert (answer.code, answer.err.splitlines()[0]) == (2, f"error: there is no usable plan for a->b: {newest}")
+
+
 def test_the_newest_usable_plan_is_named_before_anything_else(scene: Scene) -> None:
     scene.execute(plan(group("g", {T0: 5})))  # complete: not meant again
     later = msgspec.structs.replace(plan(group("h", {T0: 6})), id="abc123", expires=CREATED.replace(year=2999))
@@ -173,5 +191,5 @@ def test_the_newest_usable_plan_is_named_before_anything_else(scene: Scene) -> N
     save_plan(scene.state, later.id, encode_plan(later))
     answer = scene.type("execute", "--yes")
     assert answer.code == 8
-    assert "plan abc123, made" in answer.err
+    assert answer.err.startswith("plan abc123, made")
     assert "by ann: 1 group, 1 offset to commit" in answer.err
