@@ -56,12 +56,13 @@ async def list_offsets(
 
 
 async def log_ranges(
-    cluster: WireCluster, partitions: Iterable[TopicPartition]
+    cluster: WireCluster, partitions: Iterable[TopicPartition], *, read_committed: bool = False
 ) -> dict[TopicPartition, LogRange | Fault]:
-    """Reads log start and high watermark of each partition."""
+    """Reads log start and high watermark of each partition; with ``read_committed`` the last stable offset as end."""
     wanted = list(dict.fromkeys(partitions))
     starts, ends = await asyncio.gather(
-        list_offsets(cluster, dict.fromkeys(wanted, EARLIEST)), list_offsets(cluster, dict.fromkeys(wanted, LATEST))
+        list_offsets(cluster, dict.fromkeys(wanted, EARLIEST)),
+        list_offsets(cluster, dict.fromkeys(wanted, LATEST), read_committed=read_committed),
     )
     ranges: dict[TopicPartition, LogRange | Fault] = {}
     for tp in wanted:

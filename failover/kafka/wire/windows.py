@@ -8,41 +8,70 @@ from collections.abc import Sequence
 
 from failover.errors import ClusterError, CredentialsRefused
 from failover.kafka.faults import corrupt, fault
-from failover.kafka.wire.batches import UnreadableBatch, check, decode, split
+from failover.kafka.wire.batches import Batch, UnreadableBatch, check, decode, split
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
 from failover.kafka.wire.logs import log_ranges
 from failover.kafka.wire.rounds import FIRST_PAUSE, LONGEST_PAUSE, lost
 from failover.model.cluster import LogRange
-from failover.model.names import Fault
+from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
 
 FETCH_BYTES = 8 << 20
-_OUT_OF_RANGE = 1
+_OUT_OF_RANGE, _NOT_AVAILABLE = 1, 78
 _BYTES_A_RECORD = 512
 _SMALLEST, _LARGEST_GUESS = 32 << 10, 1 << 20
 
 
-class _Reading:
-    """Is a window on its way: how far it was read, and how much to ask for next."""
+class Reading:
+    """Is a stretch [start, stop) of one partition on its way: how far it was read, and how much to ask for next.
 
-    __slots__ = ("appended", "ask", "fault", "finished", "log_end", "log_start", "position", "records", "request")
+    A subclass takes the batches. ``whole``: the log is known to reach to ``stop``, so an earlier end is only one that
+    a leader just elected knows. ``committed``: it is read as a read_committed consumer does, to the last stable
+    offset and with the aborted transactions listed.
+    """
 
-    def __init__(self, request: WindowRequest) -> None:
-        self.request = request
-        self.position = request.start
-        self.records: list[Record] = []
+    __slots__ = ("ask", "committed", "fault", "finished", "log_end", "log_start", "position", "start", "stop", "tp")
+    whole = False
+
+    def __init__(self, tp: TopicPartition, start: int, stop: int, *, committed: bool = False) -> None:
+        self.tp = tp
+        self.start = self.position = start
+        self.stop = stop
+        self.committed = committed
         self.log_start = self.log_end = -1
-        self.appended = False
         self.finished = False
         self.fault: Fault | None = None
-        wanted = (request.stop - request.start) * _BYTES_A_RECORD
-        self.ask = min(max(wanted, _SMALLEST), _LARGEST_GUESS)
+        self.ask = min(max((stop - start) * _BYTES_A_RECORD, _SMALLEST), _LARGEST_GUESS)
+
+    def begin(self, fetched: Fetched) -> None:
+        """Is told of each answer before its batches."""
+
+    def take(self, batch: Batch) -> None:
+        """Takes a checked batch, the next one that reaches beyond ``position``. Raises ``UnreadableBatch``."""
+        raise NotImplementedError
+
+
+class _WindowReading(Reading):
+    """Keeps the records of a window."""
+
+    __slots__ = ("appended", "records", "request")
+
+    def __init__(self, request: WindowRequest) -> None:
+        super().__init__(request.tp, request.start, request.stop)
+        self.request = request
+        self.records: list[Record] = []
+        self.appended = False
+
+    def take(self, batch: Batch) -> None:
+        if not batch.control:
+            self.records += decode(batch, self.position, self.stop)
+            self.appended = self.appended or batch.log_append_time
 
     def window(self) -> Window:
         if self.fault is not None:
-            return Window((), self.request.start, self.log_start, self.log_end, fault=self.fault)
-        covered = max(min(self.position, self.request.stop), self.request.start)
+            return Window((), self.start, self.log_start, self.log_end, fault=self.fault)
+        covered = max(min(self.position, self.stop), self.start)
         return Window(tuple(self.records), covered, self.log_start, self.log_end, self.appended)
 
 
@@ -55,26 +84,26 @@ async def read_windows(
     unknown topic, OFFSET_OUT_OF_RANGE with the log's range filled in, CORRUPT_MESSAGE); the others are not
     affected.
     """
-    readings = [_Reading(request) for request in dict.fromkeys(requests)]
-    await _read_all(source, readings, max_bytes)
+    readings = [_WindowReading(request) for request in dict.fromkeys(requests)]
+    await read_all(source, readings, max_bytes=max_bytes)
     beyond = [reading for reading in readings if reading.fault is not None and reading.fault.number == _OUT_OF_RANGE]
     if beyond:
-        ranges = await log_ranges(source, {reading.request.tp for reading in beyond})
+        ranges = await log_ranges(source, {reading.tp for reading in beyond})
         for reading in beyond:
-            found = ranges[reading.request.tp]
+            found = ranges[reading.tp]
             if isinstance(found, LogRange):
                 reading.log_start, reading.log_end = found
     return {reading.request: reading.window() for reading in readings}
 
 
-async def _read_all(source: WireCluster, readings: list[_Reading], max_bytes: int) -> None:
-    """Fetches until every window is finished or has a fault that will not pass.
+async def read_all(source: WireCluster, readings: Sequence[Reading], *, max_bytes: int = FETCH_BYTES) -> None:
+    """Fetches until every stretch is finished or has a fault that will not pass.
 
     The accepted silence bounds how long retriable faults are waited for; it starts anew with each bit of progress.
     """
     loop = asyncio.get_running_loop()
     end, pause, stale = loop.time() + source.silence, FIRST_PAUSE, False
-    open_readings = readings
+    open_readings = list(readings)
     while open_readings:
         before = sum(reading.position for reading in open_readings)
         await _round(source, open_readings, max_bytes, refresh=stale)
@@ -96,20 +125,20 @@ async def _read_all(source: WireCluster, readings: list[_Reading], max_bytes: in
             reading.fault = None
 
 
-async def _round(source: WireCluster, readings: list[_Reading], max_bytes: int, *, refresh: bool) -> None:
-    leaders = await source.leaders({reading.request.tp for reading in readings}, refresh=refresh)
-    fetches: dict[tuple[int, int], list[tuple[_Reading, Leader]]] = defaultdict(list)
+async def _round(source: WireCluster, readings: list[Reading], max_bytes: int, *, refresh: bool) -> None:
+    leaders = await source.leaders({reading.tp for reading in readings}, refresh=refresh)
+    fetches: dict[tuple[int, bool, int], list[tuple[Reading, Leader]]] = defaultdict(list)
     taken: dict[object, int] = defaultdict(int)
     for reading in readings:
-        leader = leaders[reading.request.tp]
+        leader = leaders[reading.tp]
         if isinstance(leader, Fault):
             reading.fault = leader
             continue
         # A fetch names a partition once: the second window of a partition goes with the broker's second fetch.
-        fetches[leader.node, taken[reading.request.tp]].append((reading, leader))
-        taken[reading.request.tp] += 1
+        fetches[leader.node, reading.committed, taken[reading.tp]].append((reading, leader))
+        taken[reading.tp] += 1
     results = await asyncio.gather(
-        *(_fetch(source, node, members, max_bytes) for (node, _), members in fetches.items()), return_exceptions=True
+        *(_fetch(source, node, members, max_bytes) for (node, *_), members in fetches.items()), return_exceptions=True
     )
     for members, result in zip(fetches.values(), results, strict=True):
         if isinstance(result, ClusterError) and not isinstance(result, CredentialsRefused):
@@ -119,13 +148,14 @@ async def _round(source: WireCluster, readings: list[_Reading], max_bytes: int, 
             raise result
 
 
-async def _fetch(source: WireCluster, node: int, members: list[tuple[_Reading, Leader]], max_bytes: int) -> None:
+async def _fetch(source: WireCluster, node: int, members: list[tuple[Reading, Leader]], max_bytes: int) -> None:
     asked = [
-        FetchPartition(*reading.request.tp, reading.position, reading.ask, leader.topic_id, leader.epoch)
+        FetchPartition(*reading.tp, reading.position, reading.ask, leader.topic_id, leader.epoch)
         for reading, leader in members
     ]
-    answer = await source.send(node, fetch_call(asked, max_bytes=max_bytes), purpose="fetch")
-    by_place = {(*reading.request.tp,): reading for reading, _ in members}
+    committed = members[0][0].committed
+    answer = await source.send(node, fetch_call(asked, max_bytes=max_bytes, read_committed=committed), purpose="fetch")
+    by_place = {(*reading.tp,): reading for reading, _ in members}
     if answer.error:
         for reading in by_place.values():
             reading.fault = fault(answer.error)
@@ -135,13 +165,15 @@ async def _fetch(source: WireCluster, node: int, members: list[tuple[_Reading, L
         _take(by_place[fetched.topic, fetched.partition], fetched, full=full, max_bytes=max_bytes)
 
 
-def _take(reading: _Reading, fetched: Fetched, *, full: bool, max_bytes: int) -> None:
+def _take(reading: Reading, fetched: Fetched, *, full: bool, max_bytes: int) -> None:
     """Adds what one fetch brought; ``full``: the answer's bound, not the partition's, may have cut it."""
     if fetched.error:
         reading.fault = fault(fetched.error)
         return
-    stop = reading.request.stop
-    reading.log_start, reading.log_end = fetched.log_start, fetched.high_watermark
+    stop = reading.stop
+    reading.log_start = fetched.log_start
+    reading.log_end = fetched.last_stable if reading.committed else fetched.high_watermark
+    reading.begin(fetched)
     before, largest = reading.position, 0
     try:
         for batch in split(fetched.records):
@@ -151,14 +183,15 @@ def _take(reading: _Reading, fetched: Fetched, *, full: bool, max_bytes: int) ->
                 break
             check(batch)
             if batch.next_offset > reading.position:
-                if not batch.control:
-                    reading.records += decode(batch, reading.position, stop)
-                    reading.appended = reading.appended or batch.log_append_time
+                reading.take(batch)
                 reading.position = batch.next_offset
             if reading.position >= stop:
                 break
     except UnreadableBatch as error:
         reading.fault = corrupt(str(error))
+        return
+    if reading.whole and reading.log_end < stop and reading.position >= reading.log_end:
+        reading.fault = fault(_NOT_AVAILABLE)
         return
     reading.finished = reading.position >= min(stop, reading.log_end)
     if not reading.finished and not full:

@@ -1,0 +1,170 @@
+"""Finds, behind the fence, from where each partition's copying goes on: nothing twice, nothing left out.
+
+The rule is in ``locate_rule``; here the stretches it wants are read, those of all partitions together.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Literal
+
+import msgspec
+
+from failover.kafka.wire.cluster import WireCluster
+from failover.kafka.wire.logs import log_ranges
+from failover.kafka.wire.metadata import NO_TOPIC_ID
+from failover.model.cluster import LogRange
+from failover.model.names import Fault, TopicPartition
+from failover.replication.anchor import Anchor
+from failover.replication.locate_answer import MAX_RECORDS, Located, Question, Unknown
+from failover.replication.locate_rule import Steps, locating
+from failover.replication.reading import Stretch, Want, read_stretches
+
+__all__ = ["Located", "Place", "Unknown", "locate"]
+
+Answer = Located | Unknown | Fault
+
+_OUT_OF_RANGE = 1
+_ATTEMPTS = 3
+_AT_ONCE = 500_000
+"""Offsets read at once for all partitions together: a record that is kept for comparing takes some 200 bytes."""
+
+
+class Place(msgspec.Struct, frozen=True, kw_only=True):
+    """Is a source partition and where its copy lies.
+
+    ``anchors``: newest first, the position on record before the offset syncs. ``source_topic_id``,
+    ``target_topic_id``: as they are now, ``NO_TOPIC_ID`` where a broker has none.
+    """
+
+    source: TopicPartition
+    target: TopicPartition
+    anchors: tuple[Anchor, ...] = ()
+    source_topic_id: bytes = NO_TOPIC_ID
+    target_topic_id: bytes = NO_TOPIC_ID
+
+
+async def locate(
+    source: WireCluster,
+    target: WireCluster,
+    places: Iterable[Place],
+    *,
+    read_committed: bool,
+    start: Literal["earliest", "latest"] = "earliest",
+    max_records: int = MAX_RECORDS,
+) -> dict[TopicPartition, Answer]:
+    """Finds the positions of many partitions, by source partition; call it when nobody writes on the target any more.
+
+    ``read_committed``: aborted transactions are not copied. ``start``: where a partition begins of which nothing was
+    ever copied. ``max_records``: offsets of one log read for one partition at most, at a time. A partition that cannot
+    be read gives a ``Fault``; the others are not affected. Raises ``ClusterUnreachable``, ``CredentialsRefused``.
+    """
+    answers: dict[TopicPartition, Answer] = {}
+    left = {place.source: place for place in places}
+    for _ in range(_ATTEMPTS):
+        sources, targets = await asyncio.gather(
+            log_ranges(source, left, read_committed=read_committed),
+            log_ranges(target, [place.target for place in left.values()]),
+        )
+        searches: dict[TopicPartition, Steps[Located | Unknown]] = {}
+        for tp, place in left.items():
+            here, there = sources[tp], targets[place.target]
+            if isinstance(here, Fault):
+                answers[tp] = here
+            elif isinstance(there, Fault):
+                answers[tp] = there
+            else:
+                searches[tp] = locating(_question(place, here, there, start, max_records))
+        targets_of = {tp: place.target for tp, place in left.items()}
+        answers |= await _search(source, target, searches, targets_of, committed=read_committed)
+        # Retention may move a log's start while it is read.
+        left = {tp: place for tp, place in left.items() if _overtaken(answers[tp]) and tp in searches}
+        if not left:
+            break
+    return answers
+
+
+def _question(
+    place: Place, source: LogRange, target: LogRange, start: Literal["earliest", "latest"], max_records: int
+) -> Question:
+    return Question(
+        anchors=tuple(place.anchors),
+        source=source,
+        target=target,
+        source_topic_id=place.source_topic_id,
+        target_topic_id=place.target_topic_id,
+        start=start,
+        max_records=max_records,
+    )
+
+
+def _overtaken(answer: Answer) -> bool:
+    return isinstance(answer, Fault) and answer.number == _OUT_OF_RANGE
+
+
+async def _search(
+    source: WireCluster,
+    target: WireCluster,
+    searches: Mapping[TopicPartition, Steps[Located | Unknown]],
+    targets: Mapping[TopicPartition, TopicPartition],
+    *,
+    committed: bool,
+) -> dict[TopicPartition, Answer]:
+    """Drives searches to their ends: what they want is read together, as much at once as memory should hold."""
+    answers: dict[TopicPartition, Answer] = {}
+    waiting: dict[TopicPartition, tuple[Want, ...]] = {}
+    for tp, search in searches.items():
+        _advance(tp, search, None, waiting, answers)
+    while waiting:
+        turn = _turn(waiting)
+        asked = {tp: waiting.pop(tp) for tp in turn}
+        read: dict[TopicPartition, dict[Want, Stretch | Fault]] = {tp: {} for tp in asked}
+        here = [(tp, want) for tp, wants in asked.items() for want in wants if want.side == "source"]
+        there = [(tp, want) for tp, wants in asked.items() for want in wants if want.side == "target"]
+        # The target is read as it is: an aborted record there would be a record, whoever wrote it.
+        stretches = await asyncio.gather(
+            read_stretches(source, here, committed=committed),
+            read_stretches(target, [(targets[tp], want) for tp, want in there], committed=False),
+        )
+        for (tp, want), stretch in zip((*here, *there), (*stretches[0], *stretches[1]), strict=True):
+            read[tp][want] = stretch
+        for tp, found in read.items():
+            _advance(tp, searches[tp], found, waiting, answers)
+    return answers
+
+
+def _turn(waiting: Mapping[TopicPartition, Sequence[Want]]) -> list[TopicPartition]:
+    """Chooses whose wants are read next; at least one partition's."""
+    chosen: list[TopicPartition] = []
+    offsets = 0
+    for tp, wants in waiting.items():
+        offsets += sum(want.stop - want.start for want in wants)
+        if chosen and offsets > _AT_ONCE:
+            break
+        chosen.append(tp)
+    return chosen
+
+
+def _advance(
+    tp: TopicPartition,
+    search: Steps[Located | Unknown],
+    found: Mapping[Want, Stretch | Fault] | None,
+    waiting: dict[TopicPartition, tuple[Want, ...]],
+    answers: dict[TopicPartition, Answer],
+) -> None:
+    """Gives a search what it wanted; notes what it wants next or what it found."""
+    try:
+        if found is None:
+            waiting[tp] = next(search)
+            return
+        stretches: dict[Want, Stretch] = {}
+        for want, stretch in found.items():
+            if isinstance(stretch, Fault):
+                search.close()
+                answers[tp] = stretch
+                return
+            stretches[want] = stretch
+        waiting[tp] = search.send(stretches)
+    except StopIteration as stop:
+        answers[tp] = stop.value

@@ -1,0 +1,57 @@
+"""The question where one partition's copying goes on, and its answers."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from failover.kafka.wire.metadata import NO_TOPIC_ID
+from failover.model.cluster import LogRange
+from failover.replication.anchor import Anchor
+
+MAX_RECORDS = 200_000
+"""Offsets of one log that are read for one partition at most, at a time."""
+
+How = Literal["anchor", "counted", "content", "start", "source-recreated", "source-truncated"]
+
+
+class Question(msgspec.Struct, frozen=True, kw_only=True):
+    """Asks for the position of one partition.
+
+    ``anchors``: newest first. ``source``, ``target``: the logs as they are, the target's behind the fence; the source's
+    ends at the last stable offset if aborted records are left out. ``source_topic_id``, ``target_topic_id``: as now.
+    """
+
+    anchors: tuple[Anchor, ...]
+    source: LogRange
+    target: LogRange
+    source_topic_id: bytes = NO_TOPIC_ID
+    target_topic_id: bytes = NO_TOPIC_ID
+    start: Literal["earliest", "latest"] = "earliest"
+    max_records: int = MAX_RECORDS
+
+
+class Located(msgspec.Struct, frozen=True, kw_only=True):
+    """Says from where the copying goes on: source offset ``upstream`` becomes target offset ``downstream``, its end.
+
+    ``leader_epoch``: of what lies before ``upstream`` on the source, -1 if that is not known. ``how``: ``anchor``
+    (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``source-recreated`` or
+    ``source-truncated``. ``lost``: source offsets from ``upstream`` on that the source's log no longer has; the copying
+    goes on behind them. ``diverged``: records at the target's end that the source no longer has, because it was
+    truncated. ``detail``: the numbers, one line.
+    """
+
+    upstream: int
+    downstream: int
+    leader_epoch: int = -1
+    how: How
+    lost: int = 0
+    diverged: int = 0
+    detail: str = ""
+
+
+class Unknown(msgspec.Struct, frozen=True):
+    """Says that the position cannot be told for sure, and why."""
+
+    reason: str
