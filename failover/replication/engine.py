@@ -89,7 +89,7 @@ class Engine:
         self._failure: BaseException | None = None
         self._expiration_ms = _PRODUCER_EXPIRATION_MS
         self._starter = Starter(self, source, target, positions, syncs)
-        self.mender = Mender(self, source)
+        self.mender = Mender(self, source, target)
         self._lost: set[tuple[str, int]] = set()
 
     # -- life ------------------------------------------------------------------------------------
@@ -185,6 +185,9 @@ class Engine:
         self._say_lost("target", node, error)
         self.spawn(self.mender.follow_target([route for route in self.routes.values() if route.target_node == node]))
 
+    async def reconnected(self, node: int) -> None:
+        await self.mender.check([route for route in self.routes.values() if route.target_node == node])
+
     def heard(self, side: str, node: int) -> None:
         """Notes that a broker answers (again)."""
         if (side, node) in self._lost:
@@ -213,7 +216,7 @@ class Engine:
             route.source_node, route.source_epoch = source.node, source.epoch
             self._reader(source.node).add(route)
         if target is not None:
-            route.target_node = target.node
+            route.target_node, route.target_epoch = target.node, target.epoch
         if route.target_node >= 0:
             self._writer(route.target_node).wake(route)
 
@@ -287,6 +290,7 @@ class Engine:
     def _close(self, route: Route) -> None:
         if (reader := self._readers.get(route.source_node)) is not None:
             reader.remove(route)
+        self._starter.left(route)
         route.shard.remove(route)
 
     async def _open(self, routes: list[Route]) -> None:

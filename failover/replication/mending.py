@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from failover.errors import ClusterError
@@ -12,6 +12,7 @@ from failover.kafka.faults import fault
 from failover.kafka.wire.cluster import Leader
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.logs import log_ranges
+from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.replication.lane import State, Trouble
 from failover.replication.leaders import Leaders
@@ -33,9 +34,9 @@ _QUIET_POLL = 0.01
 class Mender:
     """Brings lanes back, each by itself: one that stands still holds up no other."""
 
-    def __init__(self, engine: Engine, source: WireCluster) -> None:
+    def __init__(self, engine: Engine, source: WireCluster, target: WireCluster) -> None:
         self._engine = engine
-        self._source = source
+        self._source, self._target = source, target
         self._following: dict[str, set[TopicPartition]] = {"source": set(), "target": set()}
 
     # -- the target's side -----------------------------------------------------------------------
@@ -69,6 +70,7 @@ class Mender:
                     return
                 try:
                     leader = (await self._engine.target_leaders.find([lane.target]))[lane.target]
+                    await self._check_changed({lane.target: route}, {lane.target: leader})
                 except ClusterError as error:
                     leader = fault(-1, error.message)
                 if shard.generation != generation or lane.state is not State.DRAINED:
@@ -89,6 +91,36 @@ class Mender:
                 self._engine.touch(route)
         finally:
             route.mending = False
+
+    async def check(self, routes: Iterable[Route]) -> None:
+        """Looks whether target partitions hold all that they acknowledged, and doubts those that do not.
+
+        A log that lost its end (Kafka: an unclean election; a disk brought back) may have lost its producers with it,
+        and takes the next batch whatever its sequence: so it is asked before anything is sent to a leader that is new
+        or has been away. Raises ``ClusterError``.
+        """
+        asked = [route for route in routes if route.generation and route.lane.state is not State.CLOSED]
+        found = await log_ranges(self._target, [route.lane.target for route in asked]) if asked else {}
+        for route in asked:
+            lane, log = route.lane, found[route.lane.target]
+            if isinstance(log, LogRange) and log.end < lane.downstream:
+                lane.hold()
+                route.count()
+                route.shard.doubt(
+                    f"{route}: target-truncated: the target ends at offset {log.end}, though it had acknowledged"
+                    f" all below {lane.downstream}"
+                )
+
+    async def _check_changed(
+        self, routes: Mapping[TopicPartition, Route], found: Mapping[TopicPartition, Leader | Fault]
+    ) -> None:
+        """Checks the target partitions that have another leader epoch than before."""
+        changed = []
+        for tp, route in routes.items():
+            leader = found[tp]
+            if isinstance(leader, Leader) and route.target_epoch not in (-1, leader.epoch):
+                changed.append(route)
+        await self.check(changed)
 
     async def follow_target(self, routes: Iterable[Route], *, known: bool = False) -> None:
         """Finds who leads the target partitions now."""
@@ -183,6 +215,8 @@ class Mender:
             while left:
                 try:
                     found = await (leaders.known(left) if known else leaders.find(left))
+                    if side == "target":
+                        await self._check_changed(left, found)
                 except ClusterError as error:
                     found = dict.fromkeys(left, fault(-1, error.message))
                 for tp, leader in found.items():

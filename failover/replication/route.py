@@ -31,9 +31,10 @@ class Route:
     """Is a lane with what the engine knows of it.
 
     ``source_id``, ``target_id``: topic ids. ``source_node``, ``target_node``: the brokers it is read from and written
-    to, -1 while there is none. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands
-    still, "" while it does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its
-    lane was started last, 0 before. ``attempts``: to bring it back since it last went on.
+    to, -1 while there is none. ``target_epoch``: that of the leader under which the target was last known to be whole,
+    -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
+    does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
+    last, 0 before. ``attempts``: to bring it back since it last went on.
     """
 
     __slots__ = (
@@ -50,6 +51,7 @@ class Route:
         "source_epoch",
         "source_id",
         "source_node",
+        "target_epoch",
         "target_id",
         "target_node",
     )
@@ -60,7 +62,7 @@ class Route:
         self.room = room
         self.source_id = self.target_id = NO_TOPIC_ID
         self.source_node = self.target_node = -1
-        self.source_epoch = -1
+        self.source_epoch = self.target_epoch = -1
         self.source_end = -1
         self.reason = ""
         self.anchors: deque[Anchor] = deque(maxlen=_ANCHORS)

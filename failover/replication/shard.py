@@ -32,6 +32,9 @@ class ShardEvents(Protocol):
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
         """Says that another worker owns the shard now."""
 
+    def look_soon(self) -> None:
+        """Asks for a look at the topics: one is not what it was."""
+
 
 class Shard:
     """Keeps one transactional id and the lanes that write with its producer.
@@ -74,6 +77,7 @@ class Shard:
         self._turns = turns
         self._required = required
         self._new: dict[Route, None] = {}
+        self._used: dict[TopicPartition, int] = {}
         self._doubt = ""
         self._keep: TopicPartition | None = None
         self._work = asyncio.Event()
@@ -164,7 +168,8 @@ class Shard:
         await self._fence(routes)
         self.generation += 1
         self._new.update(dict.fromkeys(leaderless))
-        self.sending = True
+        # A doubt that came meanwhile, say because this process stood still, is of this epoch, too.
+        self.sending = not self._doubt
         await self._begin(routes)
 
     async def _use_id(self, partition: TopicPartition) -> None:
@@ -177,7 +182,7 @@ class Shard:
         routes, leaderless = await self._led(wanted)
         self._new.update(dict.fromkeys(leaderless))
         for route in routes:
-            if route.generation == self.generation:
+            if self._used.get(route.lane.target) == self.generation:
                 # It has used this epoch's sequences; only a new epoch lets it begin at 0 again.
                 self.doubt(f"{route} is started again")
                 return
@@ -193,7 +198,7 @@ class Shard:
             await self._start(routes)
             opened = [route for route in routes if route.lane.state is State.OPEN]
             for route in opened:
-                route.generation = self.generation
+                route.generation = self._used[route.lane.target] = self.generation
             self._events.started(opened)
 
     async def _fence(self, routes: list[Route]) -> None:
@@ -235,11 +240,15 @@ class Shard:
         led, leaderless = [], []
         for route in routes:
             leader = leaders[route.lane.target]
-            if isinstance(leader, Leader):
+            if isinstance(leader, Leader) and leader.topic_id == route.target_id:
                 led.append(route)
-            else:
-                route.lane.close()
-                route.count()
-                route.reason = f"target partition {route.lane.target}: {leader}"
-                leaderless.append(route)
+                continue
+            why = str(leader)
+            if isinstance(leader, Leader):
+                self._events.look_soon()  # no anchor is true of another topic under the old name
+                why = "its topic was made anew"
+            route.lane.close()
+            route.count()
+            route.reason = f"target partition {route.lane.target}: {why}"
+            leaderless.append(route)
         return led, leaderless

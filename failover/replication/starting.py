@@ -13,7 +13,7 @@ from failover.replication.anchor import Anchor
 from failover.replication.locate import Located, Place, Unknown, locate
 from failover.replication.others import find_foreign
 from failover.replication.positions import Positions
-from failover.replication.recorder import anchors_of
+from failover.replication.recorder import anchor_of, anchors_of
 from failover.replication.route import Route
 from failover.replication.syncs import Syncs
 
@@ -52,6 +52,11 @@ class Starter:
         for route in routes:
             self._open(route, found[route.lane.source])
 
+    def left(self, route: Route) -> None:
+        """Keeps where a route stands that ends: its topic may come back."""
+        if route.generation:
+            self._kept[route.lane.source] = anchor_of(route)
+
     # -- inside ----------------------------------------------------------------------------------
 
     async def _without_foreign(self, routes: Sequence[Route]) -> list[Route]:
@@ -73,8 +78,8 @@ class Starter:
                 self._engine.mender.stopped(
                     route,
                     f"two-writers: from target offset {foreign.offset} on lie {foreign.records} records that this"
-                    f" worker did not write; whoever did has {by}. Stop it (a MirrorMaker 2 on plain Connect has no group"
-                    " by which to know it), then start this worker again",
+                    f" worker did not write; whoever did has {by}. Stop it (a MirrorMaker 2 on plain Connect has no"
+                    " group by which to know it), then start this worker again",
                     again=False,
                 )
         return [route for route in routes if route.lane.target not in found]
@@ -122,7 +127,17 @@ class Starter:
                     found.lost,
                     found.upstream,
                 )
+            if found.how == "source-recreated":
+                _log.error("%s: source-recreated: the source's topic was made anew; it is copied from its start", route)
+            elif found.how == "source-truncated":
+                _log.error(
+                    "%s: source-truncated: %d records that were copied no longer exist there; going on at offset %d",
+                    route,
+                    found.diverged,
+                    found.upstream,
+                )
             lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
+            route.target_epoch = -1
             _log.info(
                 "%s: from source offset %d on, to target offset %d (%s)",
                 route,
@@ -136,5 +151,6 @@ class Starter:
             return
         lane.close()
         route.count()
+        self._engine.look_soon()  # one of the two topics may be another by now
         why = f"position-unknown: {found.reason}" if isinstance(found, Unknown) else f"its logs cannot be read: {found}"
         self._engine.mender.stopped(route, why)

@@ -12,7 +12,7 @@ import msgspec
 from failover.errors import BrokerError, ClusterError
 from failover.kafka.faults import fault, fault_of_loss
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.connection import ConnectionLost
+from failover.kafka.wire.connection import Connection, ConnectionLost
 from failover.kafka.wire.produce import ProduceBatch, Sent, submit_produce
 from failover.model.names import Fault, TopicPartition
 from failover.replication.lane import Flight, State
@@ -48,6 +48,9 @@ class WriteEvents(Protocol):
     def target_lost(self, node: int, error: ClusterError) -> None:
         """Says that the broker does not answer."""
 
+    async def reconnected(self, node: int) -> None:
+        """Says that there is a new connection to a broker, over which nothing was sent yet. Raises ``ClusterError``."""
+
 
 class Writer:
     """Takes what lanes have ready to one broker, each in its turn."""
@@ -71,6 +74,7 @@ class Writer:
         self._ready: dict[Route, None] = {}
         self._work = asyncio.Event()
         self._on_way = 0
+        self._connection: Connection | None = None
         self.requests = 0
 
     def wake(self, route: Route) -> None:
@@ -86,6 +90,10 @@ class Writer:
             self._work.clear()
             try:
                 connection = await self._cluster.connection(self.node, _PURPOSE)
+                if connection is not self._connection:
+                    if self._connection is not None:
+                        await self._events.reconnected(self.node)
+                    self._connection = connection
                 while self._ready and self._on_way < self._settings.requests:
                     await connection.ready()
                     if not self._alive():
