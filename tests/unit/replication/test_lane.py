@@ -235,6 +235,16 @@ def test_what_was_not_appended_is_sent_again_however_old(number):
     assert send(lane) == [second]
 
 
+def test_what_became_old_comes_again_one_by_one():
+    lane, flights = flowing(3)
+    for flight in flights:
+        fail(lane, flight, 19)
+    assert lane.retry(fresh_from=NOW + 1)
+    for offset, flight in enumerate(flights, start=5):
+        assert send(lane, fresh_from=NOW + 1) == [flight]
+        lane.acknowledged(flight, offset)
+
+
 def test_what_became_too_old_before_the_retry_is_not_sent_again():
     lane, [second] = flowing(1)
     fail(lane, second)
