@@ -4,15 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Awaitable, Callable
 
 
 class Rate:
     """Lets ``bytes_per_second`` through (0: no bound), with bursts of a second; what was too much is waited for."""
 
-    def __init__(self, bytes_per_second: int) -> None:
+    def __init__(
+        self,
+        bytes_per_second: int,
+        *,
+        clock: Callable[[], float] = time.monotonic,
+        sleep: Callable[[float], Awaitable[None]] = asyncio.sleep,
+    ) -> None:
         self._rate = bytes_per_second
+        self._clock = clock
+        self._sleep = sleep
         self._credit = float(bytes_per_second)
-        self._since = time.monotonic()
+        self._since = clock()
 
     def took(self, size: int) -> None:
         """Notes bytes that were read."""
@@ -22,8 +31,8 @@ class Rate:
         """Waits until the next read may begin."""
         if not self._rate:
             return
-        now = time.monotonic()
+        now = self._clock()
         self._credit = min(self._credit + (now - self._since) * self._rate, float(self._rate))
         self._since = now
         if self._credit < 0:
-            await asyncio.sleep(-self._credit / self._rate)
+            await self._sleep(-self._credit / self._rate)

@@ -30,7 +30,10 @@ class SyncStore(Protocol):
     """Keeps offset syncs; see ``failover.replication.syncs``."""
 
     async def write(self, rows: list[tuple[TopicPartition, int, int]]) -> Fault | None:
-        """Writes rows of (source partition, source offset, target offset) in order; gives why it could not."""
+        """Writes rows of (source partition, source offset, target offset) in order, behind those that still wait.
+
+        Gives why they wait.
+        """
 
 
 class Recorder:
@@ -65,9 +68,9 @@ class Recorder:
             await self.flush()
 
     async def flush(self) -> None:
-        """Writes what moved since the last time."""
+        """Writes what moved since the last time, and what could not be written then."""
         moved, self._moved, self._bytes = self._moved, {}, 0
-        if not moved:
+        if not moved and not self._failing:
             return
         anchors: dict[TopicPartition, Anchor] = {}
         rows: list[tuple[TopicPartition, int, int]] = []
@@ -80,6 +83,15 @@ class Recorder:
             if not route.anchors or route.anchors[-1] != anchor:
                 route.anchors.append(anchor)
             rows += [(lane.source, upstream, downstream) for upstream, downstream in lane.syncs()]
+        if anchors:
+            refused = await self._write_positions(anchors)
+            self._moved.update({route: None for route in moved if route.lane.source in refused})
+        if rows or "syncs" in self._failing:
+            await self._write_syncs(rows)
+
+    # -- inside ----------------------------------------------------------------------------------
+
+    async def _write_positions(self, anchors: dict[TopicPartition, Anchor]) -> dict[TopicPartition, Fault]:
         try:
             refused = await self._positions.write(anchors)
         except FailoverError as error:
@@ -91,11 +103,7 @@ class Recorder:
                 self._say("positions", f"{len(refused)} positions cannot be written; of {tp}: {reason}")
             else:
                 self._heal("positions")
-        self._moved.update({route: None for route in moved if route.lane.source in refused})
-        if rows:
-            await self._write_syncs(rows)
-
-    # -- inside ----------------------------------------------------------------------------------
+        return refused
 
     async def _write_syncs(self, rows: list[tuple[TopicPartition, int, int]]) -> None:
         try:
