@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger(__name__)
 
+_COUNTED = frozenset({"anchor", "counted"})
+
 
 class Starter:
     """Opens lanes at the place that anchors and the logs of both sides agree on.
@@ -49,6 +51,7 @@ class Starter:
         unknown = [route for route in routes if isinstance(found[route.lane.source], Unknown)]
         if unknown:
             found.update(await self._locate(unknown, await self._synced(unknown)))
+        await self._note(routes, found)
         for route in routes:
             self._open(route, found[route.lane.source])
 
@@ -116,6 +119,28 @@ class Starter:
             _log.warning("offset syncs cannot be read: %s", error)
             return {}
         return {tp: anchors[::-1] for tp, anchors in syncs.items()}
+
+    async def _note(self, routes: Sequence[Route], found: Mapping[TopicPartition, Located | Unknown | Fault]) -> None:
+        """Writes down positions that no anchor on record leads to, before anything is written behind them.
+
+        Else a worker that is killed within its first second would leave identical records that nothing counts.
+        """
+        anchors: dict[TopicPartition, Anchor] = {}
+        for route in routes:
+            place = found[route.lane.source]
+            if isinstance(place, Located) and place.how not in _COUNTED:
+                anchors[route.lane.source] = Anchor(
+                    place.upstream, place.downstream, route.source_id, route.target_id, place.leader_epoch
+                )
+        if not anchors:
+            return
+        try:
+            refused = await self._positions.write(anchors)
+        except FailoverError as error:
+            _log.warning("positions cannot be written: %s", error)
+            return
+        for tp, reason in refused.items():
+            _log.warning("the position of %s cannot be written: %s", tp, reason)
 
     def _open(self, route: Route, found: Located | Unknown | Fault) -> None:
         lane = route.lane

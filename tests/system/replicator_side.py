@@ -182,6 +182,7 @@ class Compared:
     """Compares a topic with its copy record by record, from the start and then on as both grow."""
 
     def __init__(self, pair: Pair, topic: str, copy: str, *, isolation: Isolation = "read_uncommitted") -> None:
+        self._pair = pair
         self.topic, self.copy = topic, copy
         self._source = Follower(pair.a, topic, isolation=isolation)
         self._target = Follower(pair.b, copy)
@@ -212,6 +213,16 @@ class Compared:
                 theirs.clear()
         return found
 
+    def until_equal(self, *, seconds: float = 60) -> None:
+        """Compares until the copy holds all that the source does."""
+
+        def done() -> bool:
+            found = self.step()
+            assert not found, "\n".join(found)
+            return bool(self.equal) and not self.missing()
+
+        self._pair.b.until(done, what=f"{self.copy} equals {self.topic}", seconds=seconds)
+
     def missing(self) -> dict[int, int]:
         """Counts, by partition, the source's records that are not on the target yet, as last read."""
         return {partition: len(records) for partition, records in self._source.records.items() if records}
@@ -236,10 +247,6 @@ class Compared:
 
 class ComparedCompacted(Compared):
     """Compares a compacted topic with its copy, of both of which records may be gone by now: values are unique."""
-
-    def __init__(self, pair: Pair, topic: str, copy: str) -> None:
-        super().__init__(pair, topic, copy)
-        self._pair = pair
 
     def step(self) -> list[str]:
         with Follower(self._pair.b, self.copy) as target, Follower(self._pair.a, self.topic) as source:
