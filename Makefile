@@ -9,6 +9,8 @@ BIN := $(VENV)/bin
 ARGS ?=
 PYTEST = $(BIN)/python -m pytest $(ARGS)
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
+# An editable installation compiles nothing by itself, and some environments forbid it at run time.
+COMPILE = $(BIN)/python -m compileall -q failover
 
 # The theme announces its successor on every build; docs/dependencies.md says what that means here.
 export NO_MKDOCS_2_WARNING := 1
@@ -68,10 +70,12 @@ $(VENV)/.python:
 
 $(VENV)/.lab: pyproject.toml $(VENV)/.python
 	$(INSTALL) '.[lab]'
+	@$(COMPILE)
 	@touch $@
 
 $(VENV)/.test: pyproject.toml $(VENV)/.python
 	$(INSTALL) '.[test]'
+	@$(COMPILE)
 	@touch $@ $(VENV)/.lab
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.python

@@ -60,7 +60,9 @@ class LazyGroup(Group):
 def root() -> None:
     """Leaves a Kafka primary safely: plans and commits consumer offsets on the standby.
 
-    Start with `failover plan`: it writes nothing to either cluster and shows what would happen.
+    Start with `failover plan`: it reads ./mm2.properties, writes nothing to either cluster and
+    shows what would happen. `failover COMMAND --help` says what a command takes; the global
+    options stand before or after its name.
     """
 
 

@@ -28,13 +28,11 @@ _PLANNING = ("--group", "--group-pattern", "--all")
     cls=Command, params=[click.Argument(["plan_reference"], required=False, metavar="[PLAN]"), *plan_options()]
 )
 @click.option("--dry-run", is_flag=True, help="Check the plan against the clusters now; write nothing.")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--only-ready", is_flag=True, help="Only groups whose verdict is ready.")
+@click.option("--yes", is_flag=True, help="Do not ask before writing.")
+@click.option("--only-ready", is_flag=True, help="Write only groups whose verdict is ready.")
+@click.option("--wait", type=DURATION, default=0.0, help="Try refused groups again for so long, until they are empty.")
 @click.option(
-    "--wait", type=DURATION, default=0.0, metavar="D", help="Keep trying refused groups until they are empty."
-)
-@click.option(
-    "--settle", type=DURATION, default=6.0, show_default="6s", metavar="D", help="First watch that commits stand still."
+    "--settle", type=DURATION, default=6.0, help="First watch for so long that commits stand still (default 6s)."
 )
 @click.option("--resume", metavar="RUN", help="Go on with an execution that was interrupted or left groups.")
 @click.option("--ignore-lock", is_flag=True, help="Go on although another process alive holds the lock.")

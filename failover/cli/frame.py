@@ -108,10 +108,20 @@ def _global_options() -> list[click.Option]:
             multiple=True,
             metavar="KEY=VALUE",
             callback=_keep("overrides"),
-            help="Override one setting of the configuration.",
+            help="Override one setting of mm2.properties (repeatable).",
         ),
-        click.Option(["--source"], metavar="ALIAS", callback=_keep("source"), help="Source cluster of the flow."),
-        click.Option(["--target"], metavar="ALIAS", callback=_keep("target"), help="Target cluster of the flow."),
+        click.Option(
+            ["--source"],
+            metavar="ALIAS",
+            callback=_keep("source"),
+            help="Cluster to leave; needed where several flows are enabled.",
+        ),
+        click.Option(
+            ["--target"],
+            metavar="ALIAS",
+            callback=_keep("target"),
+            help="Cluster to fail over to; needed where several flows are enabled.",
+        ),
         click.Option(
             ["--source-down"], is_flag=True, callback=_keep("source_down"), help="Do not contact the source at all."
         ),
@@ -121,9 +131,8 @@ def _global_options() -> list[click.Option]:
         click.Option(
             ["--timeout"],
             type=SOME_TIME,
-            metavar="D",
             callback=_keep("timeout"),
-            help="Longest silence accepted from a cluster (default 10s source, 30s target).",
+            help="Longest silence accepted from a cluster, such as 5s (default: source 10s, target 30s).",
         ),
         click.Option(
             ["-v", "--verbose", "verbosity"],
@@ -161,17 +170,17 @@ class _WithGlobals:
         rows: dict[bool, list[tuple[str, str]]] = {False: [], True: []}
         for param in self.params:
             record = param.get_help_record(ctx)
-            if record is not None:
+            if record is not None and record[1]:  # what an argument means stands in the text above
                 rows[param.name in shared and not param.expose_value].append(record)
         help_option = self.get_help_option(ctx)  # type: ignore[attr-defined]
         if help_option is not None and (record := help_option.get_help_record(ctx)) is not None:
             rows[True].append(record)
+        if isinstance(self, click.Group):
+            self.format_commands(ctx, formatter)
         for title, key in (("Options", False), ("Global options", True)):
             if rows[key]:
                 with formatter.section(title):
                     formatter.write_dl(rows[key])
-        if isinstance(self, click.Group):
-            self.format_commands(ctx, formatter)
 
 
 class Command(_WithGlobals, click.Command):

@@ -21,35 +21,45 @@ def plan_options() -> list[click.Parameter]:
     """Makes the options of `plan` that decide what a plan contains."""
     return [
         click.Option(["--group", "groups"], multiple=True, metavar="G", help="Plan this group (literal; repeatable)."),
-        click.Option(["--group-pattern"], metavar="RE", help="Plan groups whose whole name matches."),
-        click.Option(["--exclude-group", "exclude_groups"], multiple=True, metavar="G", help="Leave this group out."),
-        click.Option(["--all", "all_groups"], is_flag=True, help="Every group the filters pick (the default)."),
+        click.Option(
+            ["--group-pattern"], metavar="RE", help="Plan groups whose whole name matches this regular expression."
+        ),
+        click.Option(
+            ["--exclude-group", "exclude_groups"], multiple=True, metavar="G", help="Leave this group out (repeatable)."
+        ),
+        click.Option(
+            ["--all", "all_groups"],
+            is_flag=True,
+            help="Plan every group that mm2.properties does not exclude (the default).",
+        ),
         click.Option(
             ["--precision"],
             type=click.Choice(["exact", "bounded", "conservative"]),
             default="conservative",
             show_default=True,
-            help="Least precision accepted.",
+            help="How surely an offset must be known to be committed.",
         ),
-        click.Option(
-            ["--no-content"], is_flag=True, help="Do not compare records (needs READ on both topics otherwise)."
-        ),
+        click.Option(["--no-content"], is_flag=True, help="Place offsets by offset syncs alone; read no records."),
         click.Option(
             ["--missing"],
             type=click.Choice(["leave", "earliest", "latest", "fail"]),
             default="leave",
             show_default=True,
-            help="Where nothing is known: leave it, commit the log's start or end, or refuse.",
+            help="Where no offset is known: leave the partition, commit the log's start or end, or refuse.",
         ),
-        click.Option(["--allow-skip"], is_flag=True, help="May start beyond unread records (--missing latest)."),
+        click.Option(
+            ["--allow-skip"], is_flag=True, help="Accept that unread records are skipped (by --missing latest)."
+        ),
         click.Option(["--all-or-nothing"], is_flag=True, help="Write nothing unless every partition can be written."),
         click.Option(["--require-source-inactive"], is_flag=True, help="Refuse groups with members on the source."),
-        click.Option(["--allow-rewind"], is_flag=True, help="May move a standing commit back."),
-        click.Option(["--allow-moving-commits"], is_flag=True, help="May write while somebody else commits."),
-        click.Option(["--allow-unverified"], is_flag=True, help="May commit the log end where nothing is proven."),
-        click.Option(["--create-group"], is_flag=True, help="Plan a named group that exists nowhere."),
-        click.Option(["--ttl"], type=DURATION, metavar="D", help="How long the plan may be executed (default 1h)."),
-        click.Option(["--reason"], metavar="TEXT", help="Why, for the record."),
+        click.Option(["--allow-rewind"], is_flag=True, help="Accept that a commit on the target moves back."),
+        click.Option(
+            ["--allow-moving-commits"], is_flag=True, help="Accept that others commit for the group meanwhile."
+        ),
+        click.Option(["--allow-unverified"], is_flag=True, help="Accept the target's log end where nothing proves it."),
+        click.Option(["--create-group"], is_flag=True, help="Plan a group named by --group that exists nowhere yet."),
+        click.Option(["--ttl"], type=DURATION, help="How long the plan stays valid, such as 30m (default 1h)."),
+        click.Option(["--reason"], metavar="TEXT", help="Why this is done; kept in the record."),
     ]
 
 

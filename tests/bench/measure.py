@@ -12,6 +12,11 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 LAUNCHER = Path(__file__).with_name("launch.py")
+COMPILED = {
+    "PYTHONDONTWRITEBYTECODE": "",
+    "PYTHONPYCACHEPREFIX": str(Path(__file__).parents[2] / "build/pycache"),
+}
+"""Has modules compiled once, as an installation does, also where the environment forbids it to the working tree."""
 
 
 class Run(NamedTuple):
@@ -44,7 +49,7 @@ def run(command: Sequence[str], *, timeout: float = 240, environ: Mapping[str, s
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=err,
-                env=os.environ | dict(environ or {}),
+                env=os.environ | COMPILED | dict(environ or {}),
                 timeout=timeout,
                 check=True,
             )
