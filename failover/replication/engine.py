@@ -197,6 +197,9 @@ class Engine:
     def started(self, routes: Iterable[Route]) -> None:
         self.spawn(self._open(list(routes)))
 
+    def stands_still(self, route: Route, why: str) -> None:
+        self.mender.say(route, why)
+
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
         self.fail(
             Refused(

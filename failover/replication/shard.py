@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
@@ -17,7 +18,7 @@ from failover.replication.route import Route
 _log = logging.getLogger(__name__)
 
 _UNSUPPORTED = 35
-_LONGEST_PAUSE = 5.0
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 Start = Callable[[Sequence[Route]], Awaitable[None]]
 """Finds where each route goes on and starts its lane, or says in ``Route.reason`` why it cannot."""
@@ -31,6 +32,9 @@ class ShardEvents(Protocol):
 
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
         """Says that another worker owns the shard now."""
+
+    def stands_still(self, route: Route, why: str) -> None:
+        """Says that a lane cannot be started for the moment; it is tried again."""
 
     def look_soon(self) -> None:
         """Asks for a look at the topics: one is not what it was."""
@@ -115,9 +119,12 @@ class Shard:
 
     async def run(self) -> None:
         """Works until cancelled, or until another worker has taken the shard."""
-        pause = 0.1
+        pause, left, said = 0.0, False, ""
         while True:
-            await self._work.wait()
+            pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE) if left else 0.0
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause if left else None):
+                    await self._work.wait()
             self._work.clear()
             try:
                 async with self._turns:
@@ -127,21 +134,16 @@ class Shard:
                         await self._extend()
                     elif self._keep is not None:
                         await self._use_id(self._keep)
-                pause = 0.1
             except ProducerFenced as error:
                 self.sending = False
                 self._events.fenced(self, error)
                 return
             except (ClusterError, BrokerError) as error:
-                _log.warning("shard %d: %s; again in %.1f s", self.number, error, pause)
-                await asyncio.sleep(pause)
-                pause = min(pause * 2, _LONGEST_PAUSE)
-                self._work.set()
-            if self._new or self._doubt or self._keep is not None:
-                if not self._work.is_set():
-                    await asyncio.sleep(pause)  # a partition without a leader
-                    pause = min(pause * 2, _LONGEST_PAUSE)
-                self._work.set()
+                _log.log(logging.DEBUG if str(error) == said else logging.WARNING, "shard %d: %s", self.number, error)
+                left, said = True, str(error)
+            else:
+                said = ""
+                left = bool(self._new or self._doubt or self._keep is not None)
 
     def keep(self, partition: TopicPartition) -> None:
         """Has the transactional id used once, over a partition that holds no data, so that it is not forgotten.
@@ -163,14 +165,18 @@ class Shard:
         while any(route.lane.state is State.DRAINING for route in self.routes.values()):
             self._quiet.clear()
             await self._quiet.wait()
-        self._doubt, self._new = "", {}
-        routes, leaderless = await self._led(list(self.routes.values()))
-        await self._fence(routes)
-        self.generation += 1
-        self._new.update(dict.fromkeys(leaderless))
-        # A doubt that came meanwhile, say because this process stood still, is of this epoch, too.
-        self.sending = not self._doubt
-        await self._begin(routes)
+        doubt, self._doubt, self._new = self._doubt, "", {}
+        try:
+            routes, leaderless = await self._led(list(self.routes.values()))
+            await self._fence(routes)
+            self.generation += 1
+            self._new.update(dict.fromkeys(leaderless))
+            # A doubt that came meanwhile, say because this process stood still, is of this epoch, too.
+            self.sending = not self._doubt
+            await self._begin(routes)
+        except (ClusterError, BrokerError):
+            self._doubt = self._doubt or doubt or "its start was cut short"
+            raise
 
     async def _use_id(self, partition: TopicPartition) -> None:
         await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
@@ -179,6 +185,13 @@ class Shard:
     async def _extend(self) -> None:
         """Fences further partitions at the epoch we have and starts their lanes."""
         wanted, self._new = [route for route in self._new if route.lane.state is not State.OPEN], {}
+        try:
+            await self._extend_by(wanted)
+        except (ClusterError, BrokerError):
+            self._new.update(dict.fromkeys(route for route in wanted if self.routes.get(route.lane.source) is route))
+            raise
+
+    async def _extend_by(self, wanted: list[Route]) -> None:
         routes, leaderless = await self._led(wanted)
         self._new.update(dict.fromkeys(leaderless))
         for route in routes:
@@ -230,7 +243,7 @@ class Shard:
             if reason is not None:
                 route.lane.close()
                 route.count()
-                route.reason = f"cannot be fenced: {reason}"
+                self._events.stands_still(route, f"the target lets nothing be written: {reason}")
                 self._new[route] = None
         return [route for route in routes if route.lane.target not in left_out]
 
@@ -249,6 +262,6 @@ class Shard:
                 why = "its topic was made anew"
             route.lane.close()
             route.count()
-            route.reason = f"target partition {route.lane.target}: {why}"
+            self._events.stands_still(route, f"target partition {route.lane.target}: {why}")
             leaderless.append(route)
         return led, leaderless

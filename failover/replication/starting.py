@@ -171,7 +171,7 @@ class Starter:
                 found.how,
             )
             if route.reason:
-                route.reason = ""
+                self._engine.mender.recovered(route)
             self._engine.recorder.moved(route, 0)
             return
         lane.close()

@@ -1,0 +1,242 @@
+"""A shard against a target that answers late, not at all, or that somebody else has taken."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import pytest
+
+from failover.errors import ClusterUnreachable, FailoverError, NotAuthorized
+from failover.kafka.wire.cluster import Leader
+from failover.kafka.wire.producer_ids import Fence, ProducerFenced
+from failover.model.names import Fault, TopicPartition
+from failover.replication import shard as module
+from failover.replication.lane import Lane, State
+from failover.replication.route import Room, Route
+from failover.replication.shard import Shard
+
+UNREACHABLE = ClusterUnreachable("cluster b does not answer", alias="b")
+DENIED = NotAuthorized("transactional id failover|a->b|1 may not be used", alias="b")
+OVERTAKEN = ProducerFenced("a newer owner", number=90, name="PRODUCER_FENCED")
+TOPIC_DENIED = Fault(29, "TOPIC_AUTHORIZATION_FAILED")
+TOPIC_ID = b"t" * 16
+
+
+class Target:
+    """Answers what the shard asks; ``failures``: raised first, one a call, by the name of what is asked."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.failures: dict[str, list[FailoverError]] = {}
+        self.left_out: dict[TopicPartition, Fault] = {}
+        self.leaderless: set[TopicPartition] = set()
+        self.asked: list[str] = []
+        self._epoch = -1
+        for name in ("fence", "fence_again", "new_producer_id"):
+            monkeypatch.setattr(module, name, getattr(self, f"_{name}"))
+
+    async def leaders(self, partitions: Iterable[TopicPartition], *, refresh: bool) -> dict[TopicPartition, Any]:
+        self._note("leaders")
+        leaderless = Fault(5, "LEADER_NOT_AVAILABLE", retriable=True)
+        return {tp: leaderless if tp in self.leaderless else Leader(1, 0, TOPIC_ID) for tp in partitions}
+
+    async def _fence(self, _: Any, __: str, partitions: list[TopicPartition], *, owned: Any) -> Fence:
+        self._note("fence")
+        self._epoch += 1
+        return Fence(9, self._epoch, self._refused(partitions))
+
+    async def _fence_again(
+        self, _: Any, __: str, ___: int, epoch: int, partitions: list[TopicPartition]
+    ) -> dict[TopicPartition, Fault]:
+        assert epoch == self._epoch
+        self._note("fence_again")
+        return self._refused(partitions)
+
+    async def _new_producer_id(self, _: Any) -> tuple[int, int]:
+        self._note("new_producer_id")
+        return 5, 0
+
+    def _refused(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Fault]:
+        return {tp: reason for tp, reason in self.left_out.items() if tp in partitions}
+
+    def _note(self, name: str) -> None:
+        self.asked.append(name)
+        if self.failures.get(name):
+            raise self.failures[name].pop(0)
+
+
+class Scene:
+    def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(module, "_FIRST_PAUSE", 0.001)
+        monkeypatch.setattr(module, "_LONGEST_PAUSE", 0.001)
+        self.target = Target(monkeypatch)
+        self.failures: list[FailoverError] = []
+        self.told: list[str] = []
+        self.overtaken: list[ProducerFenced] = []
+        self.shard: Shard
+
+    async def start(self, routes: Sequence[Route]) -> None:
+        if self.failures:
+            raise self.failures.pop(0)
+        for route in routes:
+            route.lane.start(0, 1)
+
+    def started(self, routes: Iterable[Route]) -> None:
+        self.told += [f"{route.lane.source} started" for route in routes]
+
+    def fenced(self, shard: Shard, error: ProducerFenced) -> None:
+        self.overtaken.append(error)
+
+    def stands_still(self, route: Route, why: str) -> None:
+        route.reason = why
+
+    def look_soon(self) -> None:
+        self.told.append("look")
+
+    def route(self, number: int) -> Route:
+        route = Route(Lane(TopicPartition("t", number), TopicPartition("a.t", number)), self.shard, Room(1))
+        route.target_id = TOPIC_ID
+        return route
+
+    def run(self, script: Any, *, required: bool = False) -> None:
+        async def main() -> None:
+            target: Any = self.target
+            self.shard = Shard(
+                1,
+                "failover|a->b|1",
+                target,
+                start=self.start,
+                events=self,
+                turns=asyncio.Semaphore(1),
+                required=required,
+            )
+            running = asyncio.create_task(self.shard.run())
+            async with asyncio.timeout(20):
+                await script()
+            running.cancel()
+            await asyncio.gather(running, return_exceptions=True)
+
+        asyncio.run(main())
+
+    async def until(self, *routes: Route) -> None:
+        """Waits until lanes are open and may send."""
+        await poll(lambda: self.shard.sending and all(route.lane.state is State.OPEN for route in routes))
+
+
+async def poll(check: Callable[[], object]) -> None:
+    while not check():
+        await asyncio.sleep(0.001)
+
+
+@pytest.fixture
+def scene(monkeypatch: pytest.MonkeyPatch) -> Scene:
+    return Scene(monkeypatch)
+
+
+@pytest.mark.parametrize("what", ["leaders", "fence", "start"])
+@pytest.mark.parametrize("owned", [False, True], ids=["at the start", "in doubt"])
+def test_what_fails_while_it_is_taken_is_done_again(scene, what, owned):
+    async def script():
+        one = scene.route(0)
+        failures = scene.failures if what == "start" else scene.target.failures.setdefault(what, [])
+        if not owned:
+            failures += [UNREACHABLE] * 2
+        scene.shard.add([one])
+        await scene.until(one)
+        if owned:
+            failures += [UNREACHABLE] * 2
+            scene.shard.doubt("lost")
+            await poll(lambda: not failures)
+            await scene.until(one)
+        assert one.generation == scene.shard.generation
+
+    scene.run(script)
+    assert scene.overtaken == []
+
+
+@pytest.mark.parametrize("what", ["leaders", "fence_again", "start"])
+def test_lanes_that_come_later_are_not_forgotten(scene, what):
+    async def script():
+        one, two = scene.route(0), scene.route(1)
+        scene.shard.add([one])
+        await scene.until(one)
+        (scene.failures if what == "start" else scene.target.failures.setdefault(what, [])).append(UNREACHABLE)
+        scene.shard.add([two])
+        await scene.until(one, two)
+
+    scene.run(script)
+    assert scene.target.asked.count("fence") == 1
+    assert scene.told == ["t-0 started", "t-1 started"]
+
+
+def test_a_partition_that_may_not_be_written_holds_up_no_other(scene):
+    async def script():
+        one, two = scene.route(0), scene.route(1)
+        scene.target.left_out = {two.lane.target: TOPIC_DENIED}
+        scene.shard.add([one, two])
+        await scene.until(one)
+        assert two.lane.state is State.CLOSED
+        assert "TOPIC_AUTHORIZATION_FAILED" in two.reason
+        scene.target.left_out = {}
+        await scene.until(one, two)
+
+    scene.run(script)
+    assert scene.target.asked.count("fence") == 1
+
+
+def test_one_without_a_leader_is_not_named_to_the_coordinator(scene):
+    async def script():
+        one, two = scene.route(0), scene.route(1)
+        scene.target.leaderless = {two.lane.target}
+        scene.shard.add([one, two])
+        await scene.until(one)
+        assert "LEADER_NOT_AVAILABLE" in two.reason
+        scene.target.leaderless = set()
+        await scene.until(one, two)
+
+    scene.run(script)
+
+
+def test_an_overtaken_one_ends(scene):
+    async def script():
+        one = scene.route(0)
+        scene.shard.add([one])
+        await scene.until(one)
+        scene.target.failures["fence"] = [OVERTAKEN]
+        scene.shard.doubt("epoch refused")
+        await poll(lambda: scene.overtaken)
+        assert not scene.shard.sending
+
+    scene.run(script)
+    assert scene.target.asked.count("fence") == 2
+
+
+def test_without_the_right_one_worker_is_exact(scene, caplog):
+    async def script():
+        one = scene.route(0)
+        scene.target.failures["fence"] = [DENIED]
+        scene.shard.add([one])
+        await scene.until(one)
+        assert (scene.shard.guarded, scene.shard.producer_id) == (False, 5)
+
+    scene.run(script)
+    assert [record.getMessage() for record in caplog.records] == [
+        f"{DENIED}: exact for one worker, not fenced against a second"
+    ]
+
+
+def test_where_the_fence_is_required_it_waits_for_the_right_and_says_so_once(scene, caplog):
+    async def script():
+        one = scene.route(0)
+        scene.target.failures["fence"] = [DENIED] * 3
+        scene.shard.add([one])
+        await scene.until(one)
+        assert scene.shard.guarded
+
+    scene.run(script, required=True)
+    assert [(record.levelno, record.getMessage()) for record in caplog.records] == [
+        (logging.WARNING, f"shard 1: {DENIED}")
+    ]
+    assert "new_producer_id" not in scene.target.asked
