@@ -126,7 +126,7 @@ class Scene:
 
 
 async def poll(check: Callable[[], object]) -> None:
-    while not check():
+    while not check():  # noqa: ASYNC110 - what is looked at tells nobody
         await asyncio.sleep(0.001)
 
 
