@@ -52,18 +52,14 @@ class Assembly:
 
         Raises what the codec raises for damaged bytes; then nothing made since the last ``finish`` may be sent.
         """
-        append, count = self._append, self._count
+        append, count = self._append or _full, self._count
         now, most = self._now_ms, self._limits.batch_records
         previous: Any = None
         for record in records:
             timestamp = record.timestamp
             if timestamp == _NO_TIMESTAMP:
                 timestamp = now
-            if (
-                append is None
-                or count >= most
-                or append(count, timestamp, record.key, record.value, record.headers) is None
-            ):
+            if count >= most or append(count, timestamp, record.key, record.value, record.headers) is None:
                 self._count = count
                 if previous is not None:
                     self._last = previous.offset
@@ -91,3 +87,7 @@ class Assembly:
         self._append(0, timestamp, record.key, record.value, record.headers)
         self._first = record.offset
         return self._append
+
+
+def _full(*_: Any) -> None:
+    """Stands for the batch that is not begun."""

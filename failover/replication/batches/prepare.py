@@ -132,12 +132,13 @@ class _Preparation:
         at = first = count = 0
         run_epoch = _NONE
         end = len(records)
-        while at + _SMALLEST <= end:
+        last, before, least = end - _SMALLEST, _BEFORE_LENGTH, _LENGTH_V2
+        while at <= last:
             base, length, epoch, magic = place(records, at)
-            stop = at + _BEFORE_LENGTH + length
+            stop = at + before + length
             if stop > end:
                 break
-            if _LENGTH_V2 <= length <= small and magic >= 2 and base >= position:
+            if least <= length <= small and magic >= 2 and base >= position:
                 count += 1
                 run_epoch = epoch
             else:
@@ -201,27 +202,28 @@ class _Preparation:
 
     def _coalesced(self, start: int, stop: int, count: int) -> bool:
         """Writes a run of small batches as one, or as few; False, and nothing done, if one of them is damaged."""
-        mark, following, aborted = len(self.finished), self.position, copy(self._aborted)
-        assembly, attributes = self._assembly(_NONE, Kind.COALESCED), _NONE
+        mark, aborted = len(self.finished), copy(self._aborted)
+        assembly, attributes, plain = self._assembly(_NONE, Kind.COALESCED), _NONE, False
         seen: list[Any] = []
-        batches = walk(bytes(self._records[start:stop]))
+        batch: Any = None
+        next_batch = walk(bytes(self._records[start:stop])).next_batch
         try:
             for _ in range(count):
-                batch = batches.next_batch()
+                previous, batch = batch, next_batch()
                 if not batch.validate_crc():
                     raise ValueError("a CRC check fails")
                 if batch.attributes != attributes:
                     attributes = batch.attributes
+                    plain = not attributes & (CONTROL | TRANSACTIONAL)
                     if not attributes & CONTROL and attributes & _CODEC != assembly.codec:
-                        assembly.add(chain.from_iterable(seen))
-                        assembly.finish(following)
+                        if previous is not None:
+                            assembly.add(chain.from_iterable(seen))
+                            assembly.finish(previous.next_offset)
                         assembly, seen = self._assembly(attributes & _CODEC, Kind.COALESCED), []
-                following = batch.next_offset
-                if not attributes & (CONTROL | TRANSACTIONAL) or not self._unseen(
-                    attributes, batch.producer_id, following - 1, batch
-                ):
+                if plain or not self._unseen(attributes, batch.producer_id, batch.next_offset - 1, batch):
                     seen.append(batch)
             assembly.add(chain.from_iterable(seen))
+            following = batch.next_offset
             assembly.finish(following)
         except decoding_errors():
             # Each is looked at by itself: so the good ones before it are kept, and one that no codec understands
