@@ -88,7 +88,7 @@ class Lane:
     - What is sent continues what was sent: the first flight begins at the anchor, each further one where the one
       before it ends, on the source (but for what is not copied), on the target and in sequence.
     - A batch's bytes do not change from its first sending until it is acknowledged, so that a broker that has it
-      recognises it (its first and last sequence).
+      recognises it (its first and last sequence); but for one that no broker has taken (``begin_again``).
     - The anchor moves only over acknowledged batches, in their order, and only where the broker put each at the very
       offset at which it was expected. So another writer, a lost log or a batch that lies there twice is noticed with
       the next answer.
@@ -176,6 +176,22 @@ class Lane:
             flight.settled = flight.placed = False
         self.flights.clear()
         self._again = again
+        self._open()
+        return True
+
+    def begin_again(self) -> bool:
+        """Reads what the target has refused again, so that it is sent in other batches, in the same sequences.
+
+        False, and nothing done, where any of it may lie in the log.
+        """
+        if self.state is not State.DRAINED:
+            raise ValueError(f"lane {self.source} is {self.state.value}, not drained")
+        refused = (*self.flights, *self._again)
+        if self.trouble >= Trouble.DOUBT or not refused or any(flight.uncertain for flight in refused):
+            return False
+        self.sequence, self.expected = refused[0].sequence, refused[0].expected
+        self._drop_all()
+        self.leader_epoch = -1
         self._open()
         return True
 

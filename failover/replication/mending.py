@@ -14,6 +14,7 @@ from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.logs import log_ranges
 from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
+from failover.replication.batches import Limits
 from failover.replication.lane import State, Trouble
 from failover.replication.leaders import Leaders
 from failover.replication.route import Route
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _OUT_OF_RANGE, _UNKNOWN_TOPIC = 1, 3
+_TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+_SMALL = Limits().small_bytes
 _GONE = frozenset({_UNKNOWN_TOPIC, 100, 103})
 _MOVED = frozenset({5, 6, 9, 74, 75, 78})
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.05, 1.0
@@ -57,6 +60,8 @@ class Mender:
         generation, trouble, reason = shard.generation, lane.trouble, lane.fault
         refused = trouble is Trouble.REFUSED
         try:
+            if refused and self._smaller(route):
+                return
             if refused:
                 self.say(route, f"the target refuses it: {reason}")
                 if options.restart == "never":
@@ -91,6 +96,25 @@ class Mender:
                 self._engine.touch(route)
         finally:
             route.mending = False
+
+    def _smaller(self, route: Route) -> bool:
+        """Goes on in smaller batches where the target refuses several records for their size; False where it does not.
+
+        The source's batches may be larger than the target's topic takes, though each record is small enough.
+        """
+        lane = route.lane
+        if lane.fault is None or lane.fault.number not in _TOO_LARGE or not lane.flights:
+            return False
+        batch = lane.flights[0].outgoing
+        if batch.records == 1 or not lane.begin_again():
+            return False
+        if route.limits is None:
+            _log.warning("%s: the target takes no batch of %d bytes; smaller ones from here on", route, len(batch.data))
+        size = min(len(batch.data), route.limits.batch_bytes if route.limits is not None else len(batch.data)) // 4
+        route.limits = Limits(small_bytes=min(size, _SMALL), batch_bytes=size)
+        route.count()
+        self._engine.touch(route)
+        return True
 
     async def check(self, routes: Iterable[Route]) -> None:
         """Looks whether target partitions hold all that they acknowledged, and doubts those that do not.

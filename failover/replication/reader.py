@@ -13,7 +13,7 @@ from failover.errors import ClusterError
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
 from failover.model.names import TopicPartition
-from failover.replication.batches import Limits, prepare
+from failover.replication.batches import Limits, cut, prepare
 from failover.replication.lane import State
 from failover.replication.rate import Rate
 from failover.replication.route import Room, Route
@@ -220,13 +220,14 @@ class Reader:
             asked.offset,
             now_ms=int(self._clock() * 1000),
             aborted=fetched.aborted if committed else None,
-            limits=self._settings.limits,
+            limits=route.limits or self._settings.limits,
         )
+        outgoing = prepared.outgoing if route.limits is None else cut(prepared.outgoing, route.limits)
         if prepared.next_offset != asked.offset:
-            lane.offer(prepared.outgoing, prepared.next_offset, prepared.leader_epoch)
+            lane.offer(outgoing, prepared.next_offset, prepared.leader_epoch)
             route.count()
             self.touch(route)
-            if prepared.outgoing:
+            if outgoing:
                 self._events.arrived(route)
         if prepared.damage is not None:
             self._session.drop(tp)

@@ -10,6 +10,7 @@ from failover.replication.lane import Lane
 
 if TYPE_CHECKING:
     from failover.replication.anchor import Anchor
+    from failover.replication.batches import Limits
     from failover.replication.shard import Shard
 
 _ANCHORS = 64
@@ -34,7 +35,8 @@ class Route:
     to, -1 while there is none. ``target_epoch``: that of the leader under which the target was last known to be whole,
     -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
     does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
-    last, 0 before. ``attempts``: to bring it back since it last went on.
+    last, 0 before. ``attempts``: to bring it back since it last went on. ``limits``: of its batches, where the target
+    takes none as large as others do.
     """
 
     __slots__ = (
@@ -43,6 +45,7 @@ class Route:
         "attempts",
         "generation",
         "lane",
+        "limits",
         "mending",
         "reason",
         "room",
@@ -69,6 +72,7 @@ class Route:
         self.generation = 0
         self.mending = False
         self.attempts = 0
+        self.limits: Limits | None = None
         self._counted = 0
 
     def count(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
@@ -125,6 +126,21 @@ def test_what_the_target_refuses_holds_up_its_partition_alone(scene: Scene) -> N
     worker.until(lambda: len(values(flow, topic)) >= 12, what="the rest")
     wanted = [*range(5), b"large".ljust(10_000), *range(10, 16)]
     assert values(flow, topic) == [b"%d" % each if isinstance(each, int) else each for each in wanted]
+
+
+def test_records_small_enough_for_the_target_arrive_in_smaller_batches(scene: Scene) -> None:
+    """MM2's producer makes batches of its own; the source's are larger than the target's topic takes."""
+    topic = scene.create("smaller", 2)
+    scene.pair.create_topic("b", scene.flow.remote(topic), 2, config={"max.message.bytes": "5000"})
+    for partition, codec in enumerate(("none", "zstd")):
+        noise = [os.urandom(1_000) for _ in range(200)]
+        records = [(topic, value, None, partition, 0, None) for value in noise]
+        send(scene.pair, records, linger_ms=100, compression_type=codec)
+    scene.same(topic)
+    assert len(scene.worker.lines(topic, "smaller ones from here on")) == 2
+    scene.pair.produce("a", topic, 2_000, size=20, batch_num_messages=1)
+    scene.same(topic)
+    assert not scene.worker.lines(topic, "stands still")
 
 
 def test_what_is_not_to_be_tried_again_stands_still_until_the_next_start(pair: Pair) -> None:
