@@ -191,22 +191,24 @@ class Case:
         else:
             anchor = self.pair(len(self.syncs) - 1)
             start, first = anchor.target, anchor.source
-        back = AHEAD
+        back, reach = AHEAD, bounds.target_end - start + 2 * AHEAD
         while True:
-            low = max(first - back, bounds.source_start or 0)
-            needs = [
-                Need("target", start, bounds.target_end),
-                Need("source", low, first + bounds.target_end - start + 2 * AHEAD),
-            ]
+            low, stop = max(first - back, bounds.source_start or 0), first + reach
+            needs = [Need("target", start, bounds.target_end), Need("source", low, stop)]
             if not self.affords(needs):
                 break
             yield from self.read(needs)
             if self.fault is not None or (self.syncs is not None and not self.verify(len(self.syncs) - 1)):
                 return
             self._find_newest(anchor, start, low)
-            if self.newest is not None or not self.tail or low == (bounds.source_start or 0):
+            # a compacted source has fewer records than offsets: the last copy's original may lie further on
+            sparse = stop < end and self.source.count(first, stop) <= self.target.count(start, bounds.target_end)
+            if self.newest is not None or not self.tail or (low == (bounds.source_start or 0) and not sparse):
                 break
-            back *= 8
+            if sparse:
+                reach *= 2
+            else:
+                back *= 8
         if self.newest is None and self.tail and self.source_readable:
             self.wall = self.tail[0].target
         yield from self.find_limit()

@@ -60,6 +60,20 @@ def test_a_compacted_source() -> None:
     nothing_is_read_again(world, groups(world))
 
 
+def test_a_compacted_source_with_the_mirror_far_behind() -> None:
+    world = World(lag_max=100, seed=5, land_every=10_000)
+    world.produce(8_000)
+    world.compact_source(80)
+    world.copy(400)
+    world.land()
+    # the newest sync is long past: the originals of what follows lie five times as many offsets beyond it
+    world.copy(400)
+    for upstream, answer in located(world, groups(world)).items():
+        check(world, answer)
+        assert answer.offset is not None
+        assert world.reread(answer.offset, upstream) == 0, answer
+
+
 def test_a_source_compacted_while_it_is_mirrored() -> None:
     world = World(lag_max=100, seed=4)
     for _ in range(6):
