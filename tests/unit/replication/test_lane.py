@@ -274,10 +274,10 @@ def test_a_gap_behind_a_failed_batch_is_no_doubt():
     lane, [second, third] = flowing(2)
     fail(lane, second, 19)
     assert fail(lane, third, 45)
-    assert lane.trouble is Trouble.RETRY
+    assert lane.trouble == Trouble.RETRY
     lane.retry(fresh_from=FRESH)
     fail(lane, send(lane)[0], 45)
-    assert lane.trouble is Trouble.DOUBT
+    assert lane.trouble == Trouble.DOUBT
 
 
 def test_the_gravest_trouble_stays():

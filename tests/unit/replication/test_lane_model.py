@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections import deque
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 from hypothesis import given, note, settings
@@ -72,6 +73,10 @@ class Channel:
         self.requests: deque[Request] = deque()
         self.answers: deque[Answer] = deque()
         self.stale = False
+
+    @property
+    def flights(self) -> list[Flight]:
+        return [each.flight for each in self.answers] + [each.flight for each in self.requests]
 
 
 class World:
@@ -198,10 +203,10 @@ class World:
             if error:
                 self.fail(flight, Fault(error, str(error)))
             else:
-                self.watched(lambda f=flight, b=base_offset: self.lane.acknowledged(f, b))
+                self.watched(partial(self.lane.acknowledged, flight, base_offset))
 
     def fail(self, flight: Flight, fault: Fault) -> None:
-        self.watched(lambda: self.lane.failed(flight, fault, fresh_from=self.fresh_from))
+        self.watched(partial(self.lane.failed, flight, fault, fresh_from=self.fresh_from))
 
     def watched(self, step: Callable[[], bool]) -> None:
         """Holds a step to its word: it says whether the lane has just drained."""
@@ -213,14 +218,14 @@ class World:
         """Some requests are still taken up before the broker notices, or all come up at any time after."""
         channel = self.pick(*reversed(self.channels), self.channels[-1])
         self.channels.remove(channel)
-        open_flights = [each.flight for each in (*channel.answers, *channel.requests)]
+        flights = channel.flights
         if not channel.stale:
             self.channels.append(Channel())
             for _ in range(min(self.pick(0, 1, 2, 9), len(channel.requests))):
                 self.target.produce(channel.requests.popleft().data)
             if self.pick(False, True):
                 self.late += channel.requests
-        for flight in self.pick(list, reversed)(open_flights):
+        for flight in self.pick(list, reversed)(flights):
             self.fail(flight, LOST)
 
     def take_late(self) -> None:
@@ -234,8 +239,8 @@ class World:
         self.channels.append(Channel())
         while len(self.channels) > 3:
             channel = self.channels.pop(0)
-            for each in (*channel.answers, *channel.requests):
-                self.fail(each.flight, LOST)
+            for flight in channel.flights:
+                self.fail(flight, LOST)
 
     # -- time ------------------------------------------------------------------------------------
 
@@ -261,6 +266,8 @@ class World:
         if lane.trouble is Trouble.FENCED:
             assert self.usurped
             self.stop("fenced")
+        elif lane.trouble is Trouble.REFUSED and self.pick(False, True) and lane.begin_again():
+            pass  # read again, it comes in other batches
         elif lane.trouble is Trouble.DOUBT or not lane.retry(fresh_from=self.fresh_from):
             self.doubt()
 
