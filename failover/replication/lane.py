@@ -184,6 +184,16 @@ class Lane:
 
         False, and nothing done, where any of it may lie in the log.
         """
+        if not self.forget():
+            return False
+        self._open()
+        return True
+
+    def forget(self) -> bool:
+        """Lets go of what the target has refused, to be read again: a lane that stands still holds no memory then.
+
+        False, and nothing done, where there is none or any of it may lie in the log: that must come again as it was.
+        """
         if self.state is not State.DRAINED:
             raise ValueError(f"lane {self.source} is {self.state.value}, not drained")
         refused = (*self.flights, *self._again)
@@ -192,7 +202,6 @@ class Lane:
         self.sequence, self.expected = refused[0].sequence, refused[0].expected
         self._drop_all()
         self.leader_epoch = -1
-        self._open()
         return True
 
     def close(self) -> None:

@@ -64,6 +64,8 @@ class Mender:
                 return
             if refused:
                 self.say(route, f"the target refuses it: {reason}")
+                lane.forget()
+                route.count()
                 if options.restart == "never":
                     return
                 pause = min(options.restart_min * 2 ** min(lane.failures - 1, 30), options.restart_max)

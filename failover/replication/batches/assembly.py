@@ -19,12 +19,13 @@ _NO_TIMESTAMP = -1
 class Limits(msgspec.Struct, frozen=True):
     """Says how large batches become.
 
-    ``small_bytes``: batches up to this size are taken together with their neighbours; larger ones cost less to send
-    by themselves than to decode. ``batch_bytes`` (before compression) and ``batch_records`` end a batch that is
-    written anew; a record larger than that goes alone. ``batch_bytes`` belongs below the target's max.message.bytes.
+    ``small_bytes``, ``small_records``: batches up to this size are taken together with their neighbours; larger ones
+    cost less to send by themselves than to decode (some 50 µs a batch against 1 µs a record). ``batch_bytes`` (before
+    compression) and ``batch_records`` end a batch that is written anew; a record larger than that goes alone. ``batch_bytes`` belongs below the target's max.message.bytes.
     """
 
     small_bytes: int = 4 << 10
+    small_records: int = 64
     batch_bytes: int = 512 << 10
     batch_records: int = 10_000
 

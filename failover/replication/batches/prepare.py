@@ -34,6 +34,9 @@ _LENGTH_V2, _LENGTH_OLD = 49, 14  # of a header that nothing follows
 _SMALLEST = _BEFORE_LENGTH + _LENGTH_OLD
 _REST = Struct(">qqq6xi")  # base timestamp, newest timestamp, producer id, number of records behind epoch and sequence
 _REST_AT = 27
+_LAST_DELTA = Struct(">i")
+_LAST_DELTA_AT = 23
+_TINY = 256  # what is so small holds few records, or such as compress to nothing
 _NO_TIMESTAMP = -1
 _NONE = -1
 
@@ -128,6 +131,7 @@ class _Preparation:
         Gives (start, stop, number of batches, leader epoch of a run's last one).
         """
         records, small = self._records, self._limits.small_bytes - _BEFORE_LENGTH
+        few, delta = self._limits.small_records, _LAST_DELTA.unpack_from
         place, position = _PLACE.unpack_from, self.position  # of a run only the first batch may lie below it
         at = first = count = 0
         run_epoch = _NONE
@@ -138,7 +142,12 @@ class _Preparation:
             stop = at + before + length
             if stop > end:
                 break
-            if least <= length <= small and magic >= 2 and base >= position:
+            if (
+                least <= length <= small
+                and magic >= 2
+                and base >= position
+                and (length <= _TINY or delta(records, at + _LAST_DELTA_AT)[0] < few)
+            ):
                 count += 1
                 run_epoch = epoch
             else:

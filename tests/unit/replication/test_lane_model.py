@@ -266,9 +266,13 @@ class World:
         if lane.trouble is Trouble.FENCED:
             assert self.usurped
             self.stop("fenced")
-        elif lane.trouble is Trouble.REFUSED and self.pick(False, True) and lane.begin_again():
-            pass  # read again, it comes in other batches
-        elif lane.trouble is Trouble.DOUBT or not lane.retry(fresh_from=self.fresh_from):
+            return
+        if lane.trouble is Trouble.REFUSED and self.pick(False, True) and lane.begin_again():
+            return  # read again, it comes in other batches
+        if lane.trouble is Trouble.REFUSED and self.pick(False, True):
+            lane.forget()
+            self.check()
+        if lane.trouble is Trouble.DOUBT or not lane.retry(fresh_from=self.fresh_from):
             self.doubt()
 
     def hold(self) -> None:
