@@ -21,7 +21,8 @@ class Limits(msgspec.Struct, frozen=True):
 
     ``small_bytes``, ``small_records``: batches up to this size are taken together with their neighbours; larger ones
     cost less to send by themselves than to decode (some 50 µs a batch against 1 µs a record). ``batch_bytes`` (before
-    compression) and ``batch_records`` end a batch that is written anew; a record larger than that goes alone. ``batch_bytes`` belongs below the target's max.message.bytes.
+    compression) and ``batch_records`` end a batch that is written anew; a record larger than that goes alone.
+    ``batch_bytes`` belongs below the target's max.message.bytes.
     """
 
     small_bytes: int = 4 << 10
