@@ -16,7 +16,12 @@ def test_group_sync_that_moves_on_after_an_execution_is_named(pair: Pair, tmp_pa
     witness = pair.name("sync.after.witness")
     name = "mm2-os-ot"
     options = MirrorOptions(
-        topics=topic, groups=f"{group},{witness}", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1, sync_group_offsets=True
+        topics=topic,
+        groups=f"{group},{witness}",
+        checkpoint_seconds=1,
+        refresh_seconds=1,
+        flush_seconds=1,
+        sync_group_offsets=True,
     )
     with pair.mirror(options, aliases=("os", "ot")) as config:
         target = TopicPartition(f"os.{topic}", 0)
