@@ -18,7 +18,8 @@ from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.replication.anchor import Anchor
 from failover.replication.locate_answer import MAX_RECORDS, Located, Question, Unknown
-from failover.replication.locate_rule import Steps, locating
+from failover.replication.locate_reads import Steps
+from failover.replication.locate_rule import locating
 from failover.replication.reading import Stretch, Want, read_stretches
 
 __all__ = ["Located", "Place", "Unknown", "locate"]
@@ -28,7 +29,10 @@ Answer = Located | Unknown | Fault
 _OUT_OF_RANGE = 1
 _ATTEMPTS = 3
 _AT_ONCE = 500_000
-"""Offsets read at once for all partitions together: a record that is kept for comparing takes some 200 bytes."""
+"""Offsets read at once for all partitions together: a record that is compared takes some 200 bytes."""
+
+_ONLY_COUNTED = 10
+"""So much more may be read at once where records are counted alone."""
 
 
 class Place(msgspec.Struct, frozen=True, kw_only=True):
@@ -57,8 +61,9 @@ async def locate(
     """Finds the positions of many partitions, by source partition; call it when nobody writes on the target any more.
 
     ``read_committed``: aborted transactions are not copied. ``start``: where a partition begins of which nothing was
-    ever copied. ``max_records``: offsets of one log read for one partition at most, at a time. A partition that cannot
-    be read gives a ``Fault``; the others are not affected. Raises ``ClusterUnreachable``, ``CredentialsRefused``.
+    ever copied. ``max_records``: offsets of one log whose records are compared for one partition at most; ten times as
+    many are counted. A partition that cannot be read gives a ``Fault``; the others are not affected. Raises
+    ``ClusterUnreachable``, ``CredentialsRefused``.
     """
     answers: dict[TopicPartition, Answer] = {}
     left = {place.source: place for place in places}
@@ -139,7 +144,7 @@ def _turn(waiting: Mapping[TopicPartition, Sequence[Want]]) -> list[TopicPartiti
     chosen: list[TopicPartition] = []
     offsets = 0
     for tp, wants in waiting.items():
-        offsets += sum(want.stop - want.start for want in wants)
+        offsets += sum((want.stop - want.start) // (1 if want.records else _ONLY_COUNTED) for want in wants)
         if chosen and offsets > _AT_ONCE:
             break
         chosen.append(tp)

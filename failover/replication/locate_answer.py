@@ -11,9 +11,9 @@ from failover.model.cluster import LogRange
 from failover.replication.anchor import Anchor
 
 MAX_RECORDS = 200_000
-"""Offsets of one log that are read for one partition at most, at a time."""
+"""Offsets of one log whose records are compared for one partition at most; ten times as many are counted."""
 
-How = Literal["anchor", "counted", "content", "start", "source-recreated", "source-truncated"]
+How = Literal["anchor", "counted", "content", "start", "source-recreated", "source-truncated", "diverged"]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -36,10 +36,11 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     """Says from where the copying goes on: source offset ``upstream`` becomes target offset ``downstream``, its end.
 
     ``leader_epoch``: of what lies before ``upstream`` on the source, -1 if that is not known. ``how``: ``anchor``
-    (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``source-recreated`` or
-    ``source-truncated``. ``lost``: source offsets from ``upstream`` on that the source's log no longer has; the copying
-    goes on behind them. ``diverged``: records at the target's end that the source no longer has, because it was
-    truncated. ``detail``: the numbers, one line.
+    (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``source-recreated``,
+    ``source-truncated`` (it ends below what was copied), ``diverged`` (the target's last records are not on the source:
+    it was truncated and has grown since, or somebody else writes on the target). ``lost``: source offsets from
+    ``upstream`` on that the source's log no longer has; the copying goes on behind them. ``diverged``: records at the
+    target's end that the source does not have. ``detail``: the numbers, one line.
     """
 
     upstream: int

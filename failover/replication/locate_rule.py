@@ -20,21 +20,17 @@ Where both are silent or speak against each other in a way that nothing here exp
 from __future__ import annotations
 
 from bisect import bisect_left
-from collections.abc import Generator, Mapping
-from typing import Literal, NamedTuple, TypeVar
+from typing import NamedTuple
 
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.replication.anchor import Anchor
 from failover.replication.locate_answer import How, Located, Question, Unknown
 from failover.replication.locate_count import Passed, passed
 from failover.replication.locate_match import COMPARED, SURE, Found, Sample, sample
-from failover.replication.reading import Stretch, Want
-
-T = TypeVar("T")
-Steps = Generator[tuple[Want, ...], Mapping[Want, Stretch], T]
+from failover.replication.locate_reads import MARGIN, Logs, Steps
+from failover.replication.reading import Stretch
 
 _NEAR = 256
-_MARGIN = 2 * COMPARED
 _ANCHORS_TRIED = 4
 _FIRST_WIDTH, _WIDER = 1_000, 8
 
@@ -63,17 +59,18 @@ class _Search:
     def __init__(self, question: Question) -> None:
         self.question = question
         self.source, self.target = question.source, question.target
-        self._read: list[tuple[Want, Stretch]] = []
+        self._logs = Logs(question.source, question.target, limit=question.max_records)
         self._clues: list[_Clue] = []
         self._notes: list[str] = []
         self._recreated: Anchor | None = None
+        self._countable = 10 * question.max_records
         self._anchors = self._usable()
         self._floor = next((anchor.upstream for anchor in self._anchors if anchor.downstream is None), None)
         self._counted = [anchor for anchor in self._anchors if anchor.downstream is not None]
 
     def run(self) -> Steps[Located | Unknown]:
         yield from self._first_look()
-        tail = yield from self._tail(COMPARED)
+        tail = yield from self._logs.tail(COMPARED)
         if self._recreated is not None:
             return (yield from self._from_another_source(self._recreated))
         if not tail.rows and tail.start == self.target.start:
@@ -113,62 +110,16 @@ class _Search:
     def _first_look(self) -> Steps[None]:
         """Asks at once for what a position that has hardly moved needs."""
         end = self.target.end
-        wants = [self._want("target", end - _MARGIN, end)]
+        wants = [self._logs.want("target", end - MARGIN, end)]
         if self._counted:
             upstream, downstream = self._counted[0].upstream, self._counted[0].downstream or 0
             moved = end - downstream
             if moved <= _NEAR:
                 wants = [
-                    self._want("target", min(downstream, end - _MARGIN), end),
-                    self._want("source", upstream - _MARGIN, upstream + 2 * moved + _MARGIN),
+                    self._logs.want("target", min(downstream, end - MARGIN), end),
+                    self._logs.want("source", upstream - MARGIN, upstream + 2 * moved + MARGIN),
                 ]
-        yield from self._get(wants)
-
-    def _want(self, side: Literal["source", "target"], start: int, stop: int, *, records: bool = True) -> Want:
-        first, end = self.source if side == "source" else self.target
-        start = min(max(start, first), end)
-        return Want(side, start, min(max(stop, start), end), records)
-
-    def _get(self, wants: list[Want]) -> Steps[list[Stretch]]:
-        missing = tuple(dict.fromkeys(want for want in wants if self._known(want) is None))
-        if missing:
-            answers = yield missing
-            self._read += answers.items()
-        found = [self._known(want) for want in wants]
-        return [stretch for stretch in found if stretch is not None]
-
-    def _known(self, want: Want) -> Stretch | None:
-        if want.start >= want.stop:
-            return Stretch(want.start, want.stop)
-        for has, stretch in self._read:
-            covers = has.side == want.side and has.start <= want.start and want.stop <= has.stop
-            if covers and (has.records or not want.records):
-                return stretch.part(want.start, want.stop)
-        return None
-
-    def _tail(self, wanted: int) -> Steps[Stretch]:
-        """Reads the target's last data records, if there are so many."""
-        width = _MARGIN
-        while True:
-            [tail] = yield from self._get([self._want("target", self.target.end - width, self.target.end)])
-            if (
-                len(tail.rows) >= wanted
-                or tail.start == self.target.start
-                or width >= max(wanted, self.question.max_records)
-            ):
-                return tail
-            width *= 4
-
-    def _around(self, low: int, high: int) -> Steps[Stretch]:
-        """Reads the source from enough records below ``low``, where there are, to ``high``."""
-        width = _MARGIN
-        while True:
-            want = self._want("source", low - width, high)
-            [found] = yield from self._get([want])
-            below = bisect_left(found.rows, low, key=lambda row: row[0])
-            if below >= COMPARED or want.start == self.source.start or width >= self.question.max_records:
-                return found
-            width *= 4
+        yield from self._logs.get(wants)
 
     # -- the count -------------------------------------------------------------------------------
 
@@ -176,9 +127,9 @@ class _Search:
         """Counts on the target from an anchor and passes as many on the source; None where that is too much to read."""
         since = anchor.downstream
         assert since is not None
-        if self.target.end - since > self.question.max_records:
+        if self.target.end - since > self._countable:
             return None
-        [copied] = yield from self._get([self._want("target", since, self.target.end, records=False)])
+        [copied] = yield from self._logs.get([self._logs.want("target", since, self.target.end, records=False)])
         least = copied.records
         most = least + copied.missing + max(0, self.target.start - since)
         return (yield from self._pass(anchor.upstream, least, most))
@@ -191,10 +142,10 @@ class _Search:
         stop = begin = max(upstream, start)
         walked = Stretch(begin, begin)
         while most and walked.records <= most and stop < end:
-            if stop - begin > most + self.question.max_records:
+            if stop - begin > most + self._countable:
                 return None
-            stop = min(stop + max(most - walked.records + 1, _MARGIN), end)
-            [piece] = yield from self._get([self._want("source", walked.stop, stop, records=False)])
+            stop = min(stop + max(most - walked.records + 1, MARGIN), end)
+            [piece] = yield from self._logs.get([self._logs.want("source", walked.stop, stop, records=False)])
             walked.extend(piece)
         return passed(upstream, walked, least, most)
 
@@ -207,7 +158,7 @@ class _Search:
             self._notes.append(f"{_of(anchor)} the count leads {count.beyond} records beyond the source's end")
             self._clues.append(_Clue(count, anchor, exact=False))
             return None
-        around = yield from self._around(count.low, count.high + 1)
+        around = yield from self._logs.around(count.low, count.high + 1)
         beside = self._beside(around, tail)
         first, last = (bisect_left(beside.source.offsets, offset) for offset in (count.low, count.high))
         detail = f"{_of(anchor)} {count.records} on"
@@ -243,8 +194,8 @@ class _Search:
         low, high = yield from self._guess()
         width = _FIRST_WIDTH
         while True:
-            want = self._want("source", low - width, high + width)
-            [window] = yield from self._get([want])
+            want = self._logs.want("source", low - width, high + width)
+            [window] = yield from self._logs.get([want])
             everything = want.start == self.source.start and want.stop == self.source.end
             last = everything or want.stop - want.start >= self.question.max_records
             found = self._judge(window, tail, last=last) or (yield from self._truncated(window, tail, last=last))
@@ -262,8 +213,8 @@ class _Search:
         if not places and self._counted:
             anchor = self._counted[0]
             places = [anchor.upstream + self.target.end - (anchor.downstream or 0)]
-        if not places and self.target.start == 0 and self.target.end <= self.question.max_records:
-            [copied] = yield from self._get([self._want("target", 0, self.target.end, records=False)])
+        if not places and self.target.start == 0 and self.target.end <= self._countable:
+            [copied] = yield from self._logs.get([self._logs.want("target", 0, self.target.end, records=False)])
             whole = yield from self._pass(self.source.start, copied.records, copied.records)
             places = [] if whole is None else [whole.low]
         start, end = self.source
@@ -308,7 +259,7 @@ class _Search:
         """
         beside = self._beside(window, tail)
         if last and not any(token in beside.source.places for token in beside.target.tokens):
-            longer = yield from self._tail(64 * COMPARED)
+            longer = yield from self._logs.tail(64 * COMPARED)
             beside = self._beside(window, longer)
         whole, _ = beside.candidates()
         if len(whole) != 1 or not whole[0].dropped or whole[0].pairs < SURE:
@@ -325,7 +276,7 @@ class _Search:
                 return self._located(
                     _offset(beside, found.cut),
                     window,
-                    how="source-truncated",
+                    how="source-truncated" if clue.passed.beyond else "diverged",
                     diverged=found.dropped,
                     detail=f"the last {found.dropped} records of the target are not on the source",
                 )
@@ -347,17 +298,20 @@ class _Search:
             if count is None or count.natural is None or not self._expired(anchor, count):
                 self._notes.append(f"{_of(anchor)} the records on the target cannot be counted")
                 continue
-            around = yield from self._around(count.natural, count.natural + 1)
+            around = yield from self._logs.around(count.natural, count.natural + 1)
             detail = f"{_of(anchor)} {count.records} on, which the target no longer holds"
             return self._located(count.natural, around, how=_how(count), detail=detail)
         if never:
             latest = self.question.start == "latest" and not self.question.anchors
             return self._located(
-                self.source.end if latest else self.source.start, None, how="start", detail="nothing was copied yet"
+                self.source.end if latest else self.source.start,
+                None,
+                how="start",
+                detail="the target never held a record",
             )
         if self._floor is not None:
             floor = self._floor
-            [ahead] = yield from self._get([self._want("source", floor, floor + self.question.max_records)])
+            [ahead] = yield from self._logs.get([self._logs.want("source", floor, floor + self.question.max_records)])
             if floor <= self.source.end and ahead.stop == self.source.end and not ahead.rows:
                 return self._located(floor, None, how="anchor", detail="the source has nothing beyond it")
         return self._unknown("the target's records are gone, and no anchor counts them")
@@ -382,9 +336,9 @@ class _Search:
         start, detail = self.source.start, "the source's topic was made anew"
         if self.target.end - since > self.question.max_records:
             return self._unknown(f"{detail}, and the target has grown by {self.target.end - since} since")
-        [copied] = yield from self._get([self._want("target", since, self.target.end)])
+        [copied] = yield from self._logs.get([self._logs.want("target", since, self.target.end)])
         grown = copied.stop - copied.start
-        [head] = yield from self._get([self._want("source", start, start + 2 * grown + _MARGIN)])
+        [head] = yield from self._logs.get([self._logs.want("source", start, start + 2 * grown + MARGIN)])
         if head.rows and copied.rows:
             beside = sample(head, copied, bottom=True)
             whole = [found for found in beside.candidates()[0] if not found.dropped]

@@ -258,7 +258,7 @@ def test_header_values_may_have_become_base64_text():
     assert located(ask(source, target, copying.syncs)).upstream == 60
 
 
-def test_records_of_somebody_else_on_the_target_make_the_position_unknown():
+def test_records_of_somebody_else_at_the_target_s_end():
     source, target = filled(300), MemoryLog()
     copying = Copying(source, target)
     copying.copy(150)
@@ -266,11 +266,21 @@ def test_records_of_somebody_else_on_the_target_make_the_position_unknown():
     copying.copy(40)
     target.add(*(Datum(b"foreign-%d" % number) for number in range(40)))
     copying.fence()
-    answer = ask(source, target, [anchor]).answer
-    assert isinstance(answer, Located | Unknown)
-    if isinstance(answer, Located):
-        assert copying.stands_at(answer.upstream)
-        assert answer.diverged == 40
+    found = located(ask(source, target, [anchor]))
+    assert (found.upstream, found.how, found.diverged) == (190, "diverged", 40)
+    assert "is 230, but target record 229 is not source record 229" in found.detail
+
+
+def test_records_of_somebody_else_among_the_target_s_last():
+    source, target = filled(300), MemoryLog()
+    copying = Copying(source, target)
+    copying.copy(150)
+    anchor = copying.anchor()
+    copying.copy(20)
+    target.add(Datum(b"foreign"))
+    copying.copy(5)
+    copying.fence()
+    assert isinstance(ask(source, target, [anchor]).answer, Unknown)
 
 
 def test_unrelated_records_without_an_anchor_are_no_start():
@@ -329,7 +339,8 @@ def test_a_truncated_source_goes_on_where_the_logs_part(regrown):
     source.epoch = 4
     source.add(*(Datum(b"after-%d" % number) for number in range(regrown)))
     found = located(ask(source, target, [anchor]))
-    assert (found.upstream, found.how, found.diverged) == (191, "source-truncated", 9)
+    how = "source-truncated" if regrown < 9 else "diverged"
+    assert (found.upstream, found.how, found.diverged) == (191, how, 9)
     # once this was noticed and the copying went on from there, it stays so
     copying.position = 191
     again = copying.anchor()
@@ -365,3 +376,14 @@ def test_the_search_stops_at_its_bound():
     assert isinstance(answer, Unknown)
     assert source.asked < 20_000
     assert located(ask(source, target, [Anchor(100)])).upstream == 30_050
+
+
+def test_counting_goes_further_than_comparing():
+    source, target = MemoryLog(), MemoryLog()
+    source.add(*[Datum(b"same")] * 9_000)
+    copying = Copying(source, target)
+    anchor = copying.anchor()
+    copying.copy(5_000)
+    copying.fence()
+    assert located(ask(source, target, [anchor], max_records=1_000)).upstream == 5_000
+    assert isinstance(ask(source, target, [anchor], max_records=400).answer, Unknown)
