@@ -18,11 +18,12 @@ _NOT_LEADER = 6
 
 
 class NewRecord(NamedTuple):
-    """Is one record to append; its timestamp is the time of writing."""
+    """Is one record to append. ``timestamp``: epoch ms, None for the time of writing."""
 
     key: bytes | None
     value: bytes | None
     headers: tuple[tuple[str, bytes | None], ...] = ()
+    timestamp: int | None = None
 
 
 async def append(
@@ -74,12 +75,13 @@ def _batches(records: Sequence[NewRecord]) -> list[bytes]:
     now = time.time_ns() // 1_000_000
     batches: list[bytes] = []
     batch, count = builder(_UNCOMPRESSED, _BATCH_BYTES), 0
-    for key, value, pairs in records:
+    for key, value, pairs, own in records:
         headers = list(pairs)  # the codec takes no other sequence
-        if batch.append(count, now, key, value, headers) is None:
+        timestamp = now if own is None else own
+        if batch.append(count, timestamp, key, value, headers) is None:
             batches.append(bytes(batch.build()))
             batch, count = builder(_UNCOMPRESSED, _BATCH_BYTES), 0
-            batch.append(0, now, key, value, headers)
+            batch.append(0, timestamp, key, value, headers)
         count += 1
     batches.append(bytes(batch.build()))
     return batches

@@ -1,33 +1,27 @@
-"""Makes topics and partitions, and reads the settings of topics and brokers, many in one request."""
+"""Makes topics and partitions, reads the settings of topics and brokers and changes those of topics, many at once."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from enum import IntEnum
-from typing import NamedTuple, TypeVar
+from typing import NamedTuple
 
 import msgspec
 
-from failover.errors import BrokerError
-from failover.kafka.faults import fault, maybe_fault
+from failover.kafka.faults import maybe_fault
 from failover.kafka.wire.cluster import WireCluster
+from failover.kafka.wire.controller import at_controller, in_pieces, or_unsupported
 from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.rounds import scatter, settle
 from failover.model.names import Fault
 
-K = TypeVar("K", int, str)
-V = TypeVar("V")
-
-CREATE_TOPICS, DESCRIBE_CONFIGS, CREATE_PARTITIONS = 19, 32, 37
+CREATE_TOPICS, DESCRIBE_CONFIGS, CREATE_PARTITIONS, ALTER_CONFIGS = 19, 32, 37, 44
 
 _TOPIC, _BROKER = 2, 4
-_UNKNOWN_TOPIC, _UNSUPPORTED_VERSION, _NOT_CONTROLLER, _NO_SERVER = 3, 35, 41, -1
-# INVALID_REQUEST, POLICY_VIOLATION: also the answer to a request with too many topics, or with more than 10,000
-# partitions (Kafka: ReplicationControlManager).
-_TOO_MANY = frozenset({42, 44})
-_AT_ONCE = 200
+_SET, _DELETE = 0, 1
+_UNKNOWN_TOPIC = 3
 _CONFIG_SECONDS = 3.0
 
 
@@ -86,7 +80,7 @@ async def create_topics(
     def call(names: Sequence[str]) -> Call[dict[str, CreatedTopic | Fault]]:
         return _create_call([wanted[name] for name in names], _timeout_ms(cluster), validate_only=validate_only)
 
-    return await _in_pieces(wanted, lambda piece: _at_controller(cluster, piece, call))
+    return await in_pieces(wanted, lambda piece: at_controller(cluster, piece, call))
 
 
 async def create_partitions(cluster: WireCluster, counts: Mapping[str, int]) -> dict[str, int | Fault]:
@@ -98,7 +92,7 @@ async def create_partitions(cluster: WireCluster, counts: Mapping[str, int]) -> 
     def call(names: Sequence[str]) -> Call[dict[str, int | Fault]]:
         return _grow_call({name: counts[name] for name in names}, _timeout_ms(cluster))
 
-    return await _in_pieces(counts, lambda piece: _at_controller(cluster, piece, call))
+    return await in_pieces(counts, lambda piece: at_controller(cluster, piece, call))
 
 
 async def describe_topic_configs(
@@ -107,12 +101,27 @@ async def describe_topic_configs(
     """Reads these settings of topics, all with None. Raises ``ClusterUnreachable``, ``CredentialsRefused``."""
 
     async def ask(piece: Sequence[str], _: bool) -> dict[str, tuple[ConfigEntry, ...] | Fault]:
-        return await _or_unsupported(piece, cluster.ask_any(_describe_call(_TOPIC, piece, names)))
+        return await or_unsupported(piece, cluster.ask_any(_describe_call(_TOPIC, piece, names)))
 
     async def send(piece: Sequence[str]) -> dict[str, tuple[ConfigEntry, ...] | Fault]:
         return await settle(piece, ask, budget=min(cluster.silence, _CONFIG_SECONDS))
 
-    return await _in_pieces(dict.fromkeys(topics), send)
+    return await in_pieces(dict.fromkeys(topics), send)
+
+
+async def alter_topic_configs(
+    cluster: WireCluster, changes: Mapping[str, Mapping[str, str | None]]
+) -> dict[str, Fault | None]:
+    """Sets these settings of topics, None: leaves one to the cluster's default; others stay as they are.
+
+    A topic gets all of its changes or, with a fault, none. UNSUPPORTED_VERSION (35) before Kafka 2.3 (IncrementalAlter-
+    Configs, KIP-339). Raises ``ClusterUnreachable``, ``CredentialsRefused``.
+    """
+
+    def call(names: Sequence[str]) -> Call[dict[str, Fault | None]]:
+        return _alter_call({name: changes[name] for name in names})
+
+    return await in_pieces(changes, lambda piece: at_controller(cluster, piece, call))
 
 
 async def describe_broker_configs(
@@ -126,7 +135,7 @@ async def describe_broker_configs(
     async def send(node: int, _: list[int]) -> dict[int, dict[str, str | None] | Fault]:
         # A broker knows its own settings only.
         call = _describe_call(_BROKER, [str(node)], names)
-        answer = (await _or_unsupported([str(node)], cluster.send(node, call)))[str(node)]
+        answer = (await or_unsupported([str(node)], cluster.send(node, call)))[str(node)]
         return {node: answer if isinstance(answer, Fault) else {entry.name: entry.value for entry in answer}}
 
     async def ask(nodes: Sequence[int], _: bool) -> dict[int, dict[str, str | None] | Fault]:
@@ -136,59 +145,6 @@ async def describe_broker_configs(
 
 
 # -- inside ------------------------------------------------------------------------------------------
-
-
-async def _at_controller(
-    cluster: WireCluster, names: Sequence[str], call: Callable[[Sequence[str]], Call[dict[str, V | Fault]]]
-) -> dict[str, V | Fault]:
-    """Sends the controller some items, following it when it moves.
-
-    Without ZooKeeper every broker passes them on, and metadata names any of them as the controller.
-    """
-
-    async def send(node: int, share: list[str]) -> dict[str, V | Fault]:
-        return await _or_unsupported(share, cluster.send(node, call(share), patience=cluster.silence))
-
-    async def ask(items: Sequence[str], again: bool) -> dict[str, V | Fault]:
-        if again or cluster.controller is None:
-            await cluster.metadata()
-        node = cluster.controller
-        absent = fault(_NOT_CONTROLLER, f"cluster {cluster.alias} names no controller")
-        return await scatter(dict.fromkeys(items, absent if node is None else node), send)
-
-    return await settle(names, ask, budget=cluster.silence)
-
-
-async def _in_pieces(
-    items: Collection[K], send: Callable[[Sequence[K]], Awaitable[dict[K, V | Fault]]]
-) -> dict[K, V | Fault]:
-    """Sends items in pieces, smaller ones where the broker takes no more at once, one after the other."""
-    answers: dict[K, V | Fault] = {}
-    waiting, size = list(items), _AT_ONCE
-    while waiting:
-        piece = waiting[:size]
-        answer = await send(piece)
-        numbers = {found.number if isinstance(found, Fault) else 0 for found in answer.values()}
-        if len(piece) > 1 and numbers <= _TOO_MANY:
-            size = len(piece) // 2
-            continue
-        answers.update(answer)
-        del waiting[:size]
-        if max(numbers) < _NO_SERVER:
-            # Nobody there: each further piece would wait as long.
-            answers.update(dict.fromkeys(waiting, next(iter(answer.values()))))
-            break
-    return answers
-
-
-async def _or_unsupported(items: Iterable[K], asked: Awaitable[dict[K, V | Fault]]) -> dict[K, V | Fault]:
-    """Gives the answer, or the fault of a broker that speaks no fitting version."""
-    try:
-        return await asked
-    except BrokerError as error:
-        if error.number != _UNSUPPORTED_VERSION:
-            raise
-        return dict.fromkeys(items, fault(_UNSUPPORTED_VERSION, error.message))
 
 
 def _timeout_ms(cluster: WireCluster) -> int:
@@ -260,6 +216,35 @@ def _grow_call(counts: Mapping[str, int], timeout_ms: int) -> Call[dict[str, int
         return found
 
     return written(CREATE_PARTITIONS, 1, 3, flexible_from=2, write=write, read=read)
+
+
+def _alter_call(changes: Mapping[str, Mapping[str, str | None]]) -> Call[dict[str, Fault | None]]:
+    def write(out: Writer, _: int) -> None:
+        out.array(len(changes))
+        for topic, values in changes.items():
+            out.int8(_TOPIC)
+            out.string(topic)
+            out.array(len(values))
+            for name, value in values.items():
+                out.string(name)
+                out.int8(_DELETE if value is None else _SET)
+                out.string(value)
+                out.tags()
+            out.tags()
+        out.int8(0)  # not only validated
+        out.tags()
+
+    def read(reader: Reader, _: int) -> dict[str, Fault | None]:
+        reader.int32()
+        found: dict[str, Fault | None] = {}
+        for _ in range(reader.array()):
+            error, text = reader.int16(), reader.nullable_string()
+            reader.int8()  # the kind asked for
+            found[reader.string()] = _settled(maybe_fault(error, text))
+            reader.tags()
+        return found
+
+    return written(ALTER_CONFIGS, 0, 1, flexible_from=1, write=write, read=read)
 
 
 def _describe_call(

@@ -117,7 +117,7 @@ def run(keeper, *calls, silence=5.0):
 
 
 def rows(keeper, number):
-    return [(record.key, record.value, record.headers) for record in keeper.logs[number]]
+    return [NewRecord(record.key, record.value, record.headers) for record in keeper.logs[number]]
 
 
 def test_records_of_several_partitions_go_in_one_request_stamped_with_the_time():
@@ -126,8 +126,15 @@ def test_records_of_several_partitions_go_in_one_request_stamped_with_the_time()
     [faults], requests = run(keeper, {FIRST: first, SECOND: [NewRecord(b"k3", b"v3")]})
     assert (faults, requests) == ({}, 1)
     assert rows(keeper, 0) == first
-    assert rows(keeper, 1) == [(b"k3", b"v3", ())]
+    assert rows(keeper, 1) == [NewRecord(b"k3", b"v3")]
     assert all(began <= record.timestamp <= time.time_ns() // 1_000_000 for record in keeper.logs[0])
+
+
+def test_a_record_may_have_a_time_of_its_own():
+    keeper = Keeper()
+    run(keeper, {FIRST: [NewRecord(b"k", b"v", timestamp=1_234), NewRecord(b"l", b"v")]})
+    own, other = keeper.logs[0]
+    assert own.timestamp == 1_234 < other.timestamp
 
 
 def test_many_records_are_split_and_keep_their_order():

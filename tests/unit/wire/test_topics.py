@@ -15,6 +15,7 @@ from failover.kafka.wire.topics import (
     ConfigSource,
     CreatedTopic,
     NewTopic,
+    alter_topic_configs,
     create_partitions,
     create_topics,
     describe_broker_configs,
@@ -24,10 +25,10 @@ from failover.model.names import Fault
 from tests.unit.wire.fake_broker import SILENT, Answer, Asked, FakeBroker
 from tests.unit.wire.test_cluster import metadata
 
-METADATA, CREATE, DESCRIBE, GROW = 3, 19, 32, 37
-NEWEST = {METADATA: (0, 12), CREATE: (2, 7), DESCRIBE: (1, 4), GROW: (0, 3)}
-KAFKA_2_4 = {METADATA: (0, 9), CREATE: (0, 5), DESCRIBE: (0, 2), GROW: (0, 1)}
-FLEXIBLE = {METADATA: 9, CREATE: 5, DESCRIBE: 4, GROW: 2}
+METADATA, CREATE, DESCRIBE, GROW, ALTER = 3, 19, 32, 37, 44
+NEWEST = {METADATA: (0, 12), CREATE: (2, 7), DESCRIBE: (1, 4), GROW: (0, 3), ALTER: (0, 1)}
+KAFKA_2_4 = {METADATA: (0, 9), CREATE: (0, 5), DESCRIBE: (0, 2), GROW: (0, 1), ALTER: (0, 0)}
+FLEXIBLE = {METADATA: 9, CREATE: 5, DESCRIBE: 4, GROW: 2, ALTER: 1}
 ID = bytes(range(16))
 
 
@@ -49,8 +50,15 @@ class Controller:
         self.versions: dict[int, int] = {}
         self.validated: list[str] = []
         self.entries: list[ConfigEntry] = []
+        self.altered: dict[str, list[tuple[str, int, str | None]]] = {}
         self.broker: FakeBroker = FakeBroker(
-            {METADATA: self._metadata, CREATE: self._create, DESCRIBE: self._describe, GROW: self._grow},
+            {
+                METADATA: self._metadata,
+                CREATE: self._create,
+                DESCRIBE: self._describe,
+                GROW: self._grow,
+                ALTER: self._alter,
+            },
             NEWEST if offered is None else offered,
             flexible=FLEXIBLE,
         )
@@ -144,6 +152,31 @@ class Controller:
             out.string(None)
             out.tags()
         assert (reader.int32(), reader.int8()) == (5000, 0)
+        out.tags()
+        return bytes(out.data)
+
+    def _alter(self, asked: Asked) -> Answer:
+        reader, out = self._begin(asked)
+        count = reader.array()
+        out.array(count)
+        for _ in range(count):
+            kind, topic = reader.int8(), reader.string()
+            changes = []
+            for _ in range(reader.array()):
+                changes.append((reader.string(), reader.int8(), reader.nullable_string()))
+                reader.tags()
+            reader.tags()
+            error = {"gone": 3, "denied": 29}.get(topic, 0)
+            if not error:
+                self.altered[topic] = changes
+            out.int16(error)
+            out.string("said so" if error else None)
+            out.int8(kind)
+            out.string(topic)
+            out.tags()
+        assert reader.int8() == 0
+        reader.tags()
+        assert reader.at == len(asked.body)
         out.tags()
         return bytes(out.data)
 
@@ -281,7 +314,24 @@ def test_settings_of_brokers_are_told_by_each():
     assert told == {1: {"message.max.bytes": "9"}}
 
 
-@pytest.mark.parametrize("key", [CREATE, DESCRIBE, GROW])
+@pytest.mark.parametrize(("offered", "version"), [(NEWEST, 1), (KAFKA_2_4, 0)])
+def test_settings_of_topics_are_changed(offered, version):
+    controller = Controller(offered=offered)
+    changes: dict[str, dict[str, str | None]]
+    changes = {"t": {"retention.ms": "5", "segment.ms": None}, "u": {"x": ""}, "gone": {"x": "1"}, "denied": {"x": "1"}}
+    told = controller.run(lambda cluster: alter_topic_configs(cluster, changes))
+    assert controller.altered == {"t": [("retention.ms", 0, "5"), ("segment.ms", 1, None)], "u": [("x", 0, "")]}
+    assert told == {
+        "t": None,
+        "u": None,
+        "gone": Fault(3, "UNKNOWN_TOPIC_OR_PARTITION", "said so"),
+        "denied": Fault(29, "TOPIC_AUTHORIZATION_FAILED", "said so"),
+    }
+    assert controller.versions[ALTER] == version
+    assert controller.broker.order().count(ALTER) == 1
+
+
+@pytest.mark.parametrize("key", [CREATE, DESCRIBE, GROW, ALTER])
 def test_an_api_that_is_not_offered_is_told_for_each_item(key):
     controller = Controller(offered={api: range_ for api, range_ in NEWEST.items() if api != key})
 
@@ -289,6 +339,7 @@ def test_an_api_that_is_not_offered_is_told_for_each_item(key):
         CREATE: lambda cluster: create_topics(cluster, [NewTopic("t", 1)]),
         DESCRIBE: lambda cluster: describe_topic_configs(cluster, ["t"]),
         GROW: lambda cluster: create_partitions(cluster, {"t": 3}),
+        ALTER: lambda cluster: alter_topic_configs(cluster, {"t": {"retention.ms": "1"}}),
     }
     answer = controller.run(ask[key])
     assert isinstance(answer, dict)
