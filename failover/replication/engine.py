@@ -331,7 +331,7 @@ class Engine:
             shard.sending = False
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_FINISH_SECONDS):
-                while any(route.lane.flights for route in self.routes.values()):
+                while any(route.lane.on_the_way for route in self.routes.values()):
                     self._answered.clear()
                     await self._answered.wait()
         tasks = list(self._tasks)

@@ -252,6 +252,11 @@ class Lane:
         """Is the number of batches read and not acknowledged."""
         return len(self._waiting) + len(self._again) + len(self.flights)
 
+    @property
+    def on_the_way(self) -> bool:
+        """Says whether an answer of the target is waited for."""
+        return not all(flight.settled for flight in self.flights)
+
     # -- the target's side -----------------------------------------------------------------------
 
     def next(self, producer_id: int, epoch: int, *, fresh_from: int) -> Flight | None:
@@ -393,7 +398,7 @@ class Lane:
         self._waiting.clear()
 
     def _drained(self) -> bool:
-        if self.state is State.DRAINING and all(flight.settled for flight in self.flights):
+        if self.state is State.DRAINING and not self.on_the_way:
             self.state = State.DRAINED
             return True
         return False

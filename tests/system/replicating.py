@@ -224,6 +224,15 @@ def send(pair: Pair, records: Iterable[tuple[Any, ...]], **settings: Any) -> Non
     assert (producer.flush(30), faults) == (0, [])
 
 
+def set_config(side: Side, topic: str, name: str, value: str) -> None:
+    """Sets one setting of a topic."""
+    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
+
+    entry = ConfigEntry(name, value, incremental_operation=AlterConfigOpType.SET)
+    asked = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
+    side.admin.incremental_alter_configs([asked], request_timeout=10)[asked].result(timeout=15)
+
+
 class Reading:
     """Reads several topics from their starts with one consumer; partitions that come later are read too.
 

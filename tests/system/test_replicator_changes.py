@@ -9,7 +9,7 @@ import pytest
 
 from failover.model import TopicPartition
 from tests.system.pair import Pair
-from tests.system.replicating import Flow, Scene, Worker, contents, send
+from tests.system.replicating import Flow, Scene, Worker, contents, send, set_config
 
 
 @pytest.fixture(scope="module")
@@ -21,11 +21,7 @@ def scene(pair: Pair) -> Iterator[Scene]:
 
 def set_limit(pair: Pair, topic: str, size: int) -> None:
     """Sets how large a batch a topic of the target takes."""
-    from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
-
-    entry = ConfigEntry("max.message.bytes", str(size), incremental_operation=AlterConfigOpType.SET)
-    asked = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-    pair.b.admin.incremental_alter_configs([asked], request_timeout=10)[asked].result(timeout=15)
+    set_config(pair.b, topic, "max.message.bytes", str(size))
 
 
 def values(flow: Flow, topic: str, partition: int = 0) -> list[bytes | None]:
@@ -120,12 +116,14 @@ def test_what_the_target_refuses_holds_up_its_partition_alone(scene: Scene) -> N
     pair.a.delete_records(topic, 0, 10)
     assert len(worker.lines(f"{topic}-0 ->", "stands still")) == 1, "said once"
     assert values(flow, topic) == [b"%d" % at for at in range(5)]
+    worker.says(f"{topic}-0 ->", "5 records were removed from the source before they were copied (offsets 5 to 9)")
+    send(pair, [(topic, b"large".ljust(10_000), None, 0, 0, None)])
+    worker.says(f"{topic}-0 ->", "stands still", "MESSAGE_TOO_LARGE", times=2)
     set_limit(pair, flow.remote(topic), 20_000)
-    worker.says(f"{topic}-0 ->", "goes on")
-    worker.says(f"{topic}-0 ->", "4 records were removed from the source before they were copied (offsets 6 to 9)")
     worker.until(lambda: len(values(flow, topic)) >= 12, what="the rest")
-    wanted = [*range(5), b"large".ljust(10_000), *range(10, 16)]
-    assert values(flow, topic) == [b"%d" % each if isinstance(each, int) else each for each in wanted]
+    wanted = [b"%d" % at for at in (*range(5), *range(10, 16))]
+    assert values(flow, topic) == [*wanted, b"large".ljust(10_000)]
+    assert len(worker.says(f"{topic}-0 ->", "goes on", times=2)) == 2
 
 
 def test_records_small_enough_for_the_target_arrive_in_smaller_batches(scene: Scene) -> None:

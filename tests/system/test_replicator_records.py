@@ -17,7 +17,7 @@ from failover.lab.traffic import Load, write
 from failover.model import TopicPartition
 from failover.model.records import Record
 from tests.system.pair import Pair
-from tests.system.replicating import Copy, Flow, Scene, contents, send
+from tests.system.replicating import Copy, Flow, Scene, contents, send, set_config
 
 CODECS = ("zstd", "lz4", "snappy", "gzip")
 MANY = 200
@@ -34,10 +34,6 @@ def only(copy: Copy) -> list[Record]:
 @pytest.fixture(scope="module")
 def scene(pair: Pair) -> Iterator[Scene]:
     scene = Scene(pair, "rec")
-    scene.create("compacted", cleanup_policy="compact", segment_ms="200", min_cleanable_dirty_ratio="0.01")
-    write(pair.a, Load(topic=scene.topic("compacted"), rate=0, count=3_000, keys=500, size=50))
-    # a tombstone stays for a day
-    send(pair, [(scene.topic("compacted"), None, b"k%d" % at, 0, 0, None) for at in range(0, 500, 7)])
     create_many(scene)
     scene.create("plain", 3)
     pair.produce("a", scene.topic("plain"), 6_000, keys=50, size=200)
@@ -54,9 +50,7 @@ def scene(pair: Pair) -> Iterator[Scene]:
     for partition in range(2):
         pair.produce("a", scene.topic("single"), 300, partition=partition, batch_num_messages=1, linger_ms=0)
     send(pair, odd(scene.create("odd", 2, retention_ms="-1")), linger_ms=20)
-    pair.a.until(
-        lambda: len(pair.a.read(scene.topic("compacted"))[0]) < 1_000, what="compaction", seconds=60, every=0.3
-    )
+    create_compacted(scene)
     with scene.working():
         yield scene
 
@@ -70,6 +64,21 @@ def create_many(scene: Scene) -> None:
         future.result(timeout=30)
     scene.pair.expected["a"].update(many)
     send(scene.pair, [(topic, b"%d" % at, b"k", 0, 0, None) for at in range(5) for topic in many])
+
+
+def create_compacted(scene: Scene) -> None:
+    """Makes a topic with holes and tombstones, which stay for a day; in the end it is compacted no further."""
+    topic = scene.create("compacted", cleanup_policy="compact", segment_ms="100", min_cleanable_dirty_ratio="0.01")
+    write(scene.pair.a, Load(topic=topic, rate=10_000, count=3_000, keys=500, size=50))
+    send(scene.pair, [(topic, None, b"k%d" % at, 0, 0, None) for at in range(0, 500, 7)])
+
+    def compact() -> bool:
+        # a segment ends with the first record behind its time
+        send(scene.pair, [(topic, b"last", b"last", 0, 0, None)])
+        return len(scene.pair.a.read(topic)[0]) < 1_000
+
+    scene.pair.a.until(compact, what="compaction", seconds=60, every=0.3)
+    set_config(scene.pair.a, topic, "cleanup.policy", "delete")
 
 
 def create_appended(scene: Scene) -> None:
