@@ -240,3 +240,83 @@ def test_where_the_fence_is_required_it_waits_for_the_right_and_says_so_once(sce
         (logging.WARNING, f"shard 1: {DENIED}")
     ]
     assert "new_producer_id" not in scene.target.asked
+
+
+def test_keeping_the_id_waits_for_a_new_epoch(scene):
+    """Asked for at the present epoch meanwhile, the coordinator would refuse this worker as an old owner."""
+    kept = TopicPartition("positions", 3)
+
+    async def script():
+        one = scene.route(0)
+        scene.shard.add([one])
+        await scene.until(one)
+        scene.target.failures["fence"] = [UNREACHABLE] * 3
+        scene.shard.doubt("lost")
+        scene.shard.keep(kept)
+        await poll(lambda: scene.target.asked.count("fence") == 5)
+        await scene.until(one)
+        assert "fence_again" not in scene.target.asked  # the fence was a use of the id
+        scene.target.failures["fence_again"] = [UNREACHABLE]
+        scene.shard.keep(kept)
+        await poll(lambda: scene.target.asked.count("fence_again") == 2)
+
+    scene.run(script)
+    assert scene.overtaken == []
+
+
+def test_a_doubt_that_comes_while_it_fences_is_of_the_new_epoch_too(scene, monkeypatch):
+    """This process stood still then, and another may own the shard by now."""
+    sending = []
+
+    async def script():
+        one = scene.route(0)
+        fence = scene.target._fence
+
+        async def slow(*arguments, **options):
+            monkeypatch.setattr(module, "fence", fence)
+            scene.shard.sending = False
+            scene.shard.doubt("silent")
+            return await fence(*arguments, **options)
+
+        monkeypatch.setattr(module, "fence", slow)
+        start = scene.start
+
+        async def starting(routes):
+            sending.append(scene.shard.sending)
+            await start(routes)
+
+        scene.shard._start = starting
+        scene.shard.add([one])
+        await scene.until(one)
+
+    scene.run(script)
+    assert sending == [False, True]
+
+
+def test_a_partition_that_comes_back_begins_at_another_epoch(scene):
+    """Its sequences begin at 0 again, and this epoch's first batches lie there already."""
+
+    async def script():
+        one = scene.route(0)
+        scene.shard.add([one])
+        await scene.until(one)
+        scene.shard.remove(one)
+        again = scene.route(0)
+        scene.shard.add([again])
+        await scene.until(again)
+
+    scene.run(script)
+    assert scene.target.asked.count("fence") == 2
+
+
+def test_a_target_topic_that_is_another_waits_for_the_look_at_topics(scene):
+    async def script():
+        one = scene.route(0)
+        one.target_id = b"o" * 16
+        scene.shard.add([one])
+        await poll(lambda: "look" in scene.told)
+        assert one.lane.state is State.CLOSED
+        one.target_id = TOPIC_ID
+        await scene.until(one)
+
+    scene.run(script)
