@@ -9,7 +9,7 @@ import time
 from collections.abc import Coroutine, Iterable
 from typing import Any
 
-from failover.errors import BrokerError, ClusterError, Refused
+from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized, Refused
 from failover.inventory.flow import Flow
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched
@@ -91,6 +91,7 @@ class Engine:
         self._starter = Starter(self, source, target, positions, syncs)
         self.mender = Mender(self, source, target)
         self._lost: set[tuple[str, int]] = set()
+        self._unguarded = False
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -196,6 +197,22 @@ class Engine:
 
     def started(self, routes: Iterable[Route]) -> None:
         self.spawn(self._open(list(routes)))
+
+    def unguarded(self, error: FailoverError) -> None:
+        """Says once what it costs that the target does not let us fence."""
+        if self._unguarded:
+            return
+        self._unguarded = True
+        flow = self.flow
+        prefix = transactional_id(flow.source, flow.target)
+        grant = f"; grant WRITE and DESCRIBE on transactional ids that begin with {prefix}"
+        _log.warning(
+            "flow %s->%s: %s: exact for one worker, not fenced against a second%s",
+            flow.source,
+            flow.target,
+            error,
+            grant if isinstance(error, NotAuthorized) else "",
+        )
 
     def stands_still(self, route: Route, why: str) -> None:
         self.mender.say(route, why)

@@ -8,7 +8,7 @@ import logging
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
-from failover.errors import BrokerError, ClusterError, NotAuthorized
+from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.producer_ids import ProducerFenced, fence, fence_again, new_producer_id
 from failover.model.names import Fault, TopicPartition
@@ -32,6 +32,9 @@ class ShardEvents(Protocol):
 
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
         """Says that another worker owns the shard now."""
+
+    def unguarded(self, error: FailoverError) -> None:
+        """Says that a shard is used though it cannot be fenced."""
 
     def stands_still(self, route: Route, why: str) -> None:
         """Says that a lane cannot be started for the moment; it is tried again."""
@@ -226,7 +229,7 @@ class Shard:
                 if isinstance(error, BrokerError) and error.number != _UNSUPPORTED:
                     raise
                 self.guarded = False
-                _log.warning("%s: exact for one worker, not fenced against a second", error)
+                self._events.unguarded(error)
             else:
                 self.producer_id, self.epoch = fenced.producer_id, fenced.epoch
                 self.producers.add(self.producer_id)

@@ -16,6 +16,9 @@ def shard_of(tp: TopicPartition) -> int:
     return murmur2(f"{tp.topic}-{tp.partition}".encode()) % SHARDS + 1
 
 
-def transactional_id(source: str, target: str, shard: int) -> str:
-    """Names a shard of the flow ``source`` -> ``target`` to the target's transaction coordinator."""
-    return f"failover|{source}->{target}|{shard}"
+def transactional_id(source: str, target: str, shard: int | None = None) -> str:
+    """Names a shard of the flow ``source`` -> ``target`` to the target's transaction coordinator.
+
+    None: what the names of all its shards begin with, for a prefixed ACL.
+    """
+    return f"failover|{source}->{target}|{'' if shard is None else shard}"

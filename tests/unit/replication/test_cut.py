@@ -62,7 +62,9 @@ def test_a_lane_reads_what_was_refused_again_in_the_same_sequence():
     lane.acknowledged(done, 100)
     refused = lane.next(1, 0, fresh_from=0)
     assert refused is not None
+    assert lane.on_the_way
     assert lane.failed(refused, TOO_LARGE, fresh_from=0)
+    assert not lane.on_the_way
     assert lane.begin_again()
     assert (lane.state, lane.fetch_offset, lane.buffered, lane.pending) == (State.OPEN, 17, 0, 0)
     lane.offer(cut([batch(17, 40)], Limits(batch_bytes=1_000)), 59, 2)

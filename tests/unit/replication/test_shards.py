@@ -41,3 +41,4 @@ def test_all_are_used_alike():
 
 def test_names():
     assert transactional_id("A", "B", 64) == "failover|A->B|64"
+    assert transactional_id("A", "B") == "failover|A->B|"
