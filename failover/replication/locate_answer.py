@@ -39,8 +39,8 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``source-recreated``,
     ``source-truncated`` (it ends below what was copied), ``diverged`` (the target's last records are not on the source:
     it was truncated and has grown since, or somebody else writes on the target). ``lost``: source offsets from
-    ``upstream`` on that the source's log no longer has; the copying goes on behind them. ``diverged``: records at the
-    target's end that the source does not have. ``detail``: the numbers, one line.
+    ``upstream`` on that the source's log no longer has, at most; the copying goes on behind them. ``diverged``: records
+    at the target's end that the source does not have. ``detail``: the numbers, one line.
     """
 
     upstream: int

@@ -191,6 +191,9 @@ class _Search:
 
     def _by_content(self, tail: Stretch) -> Steps[Located | Unknown]:
         """Searches the source for the target's last records, in ever wider windows around where they should be."""
+        nothing = yield from self._nothing_left(self.source.start)
+        if nothing is not None:
+            return nothing
         low, high = yield from self._guess()
         width = _FIRST_WIDTH
         while True:
@@ -309,12 +312,19 @@ class _Search:
                 how="start",
                 detail="the target never held a record",
             )
-        if self._floor is not None:
-            floor = self._floor
-            [ahead] = yield from self._logs.get([self._logs.want("source", floor, floor + self.question.max_records)])
-            if floor <= self.source.end and ahead.stop == self.source.end and not ahead.rows:
-                return self._located(floor, None, how="anchor", detail="the source has nothing beyond it")
-        return self._unknown("the target's records are gone, and no anchor counts them")
+        nothing = yield from self._nothing_left(self.source.start if self._floor is None else self._floor)
+        return nothing or self._unknown("the target's records are gone, and no anchor counts them")
+
+    def _nothing_left(self, lowest: int) -> Steps[Located | None]:
+        """Decides where the source has nothing from the lowest possible position on, so that all are alike."""
+        start, end = self.source
+        if not end - _FIRST_WIDTH <= max(lowest, start) <= end:
+            return None
+        [ahead] = yield from self._logs.get([self._logs.want("source", lowest, end)])
+        if ahead.rows:
+            return None
+        upstream = start if self._floor is None or self._floor > end else self._floor
+        return self._located(upstream, ahead, how="content", detail="the source has nothing to copy")
 
     def _expired(self, anchor: Anchor, count: Passed) -> bool:
         """Says whether all that is gone since an anchor, below the target's log start, was data, so that offsets count.

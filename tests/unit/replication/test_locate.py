@@ -196,9 +196,21 @@ def test_a_quiet_partition_without_records_left_on_either_side():
     copying.fence()
     found = located(ask(source, target, [Anchor(400)]))
     assert (found.upstream, found.lost) == (400, 0)
-    assert isinstance(ask(source, target, []).answer, Unknown)
+    assert located(ask(source, target, [])).upstream == 400
     source.add(Datum(b"new"))
+    assert isinstance(ask(source, target, []).answer, Unknown)
     assert isinstance(ask(source, target, [Anchor(400)]).answer, Unknown)
+
+
+def test_a_source_without_records_has_nothing_to_copy_wherever_the_copying_stood():
+    source, target = filled(400), MemoryLog()
+    copying = Copying(source, target)
+    copying.copy(300)
+    copying.fence()
+    source.start = source.end
+    found = located(ask(source, target, [Anchor(250)]))
+    assert (found.upstream, found.lost) == (250, 150), "at most so many"
+    assert located(ask(source, target, [])).upstream == 400
 
 
 def test_a_position_of_mirrormaker_is_a_lower_bound():
