@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import re
 from typing import Any
 
 import click
-
-_UNITS = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
-_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d|)")
 
 
 class Duration(click.ParamType[float]):
@@ -23,12 +19,11 @@ class Duration(click.ParamType[float]):
         """Reads a duration; fails with what is accepted."""
         if isinstance(value, (int, float)):
             return float(value)
-        text = str(value).strip().lower()
-        parts = _PART.findall(text)
-        units = [unit for _, unit in parts]
-        if "".join(number + unit for number, unit in parts) != text or (units != [""] and "" in units) or not units:
+        from failover.config.duration import parse_duration
+
+        seconds = parse_duration(str(value))
+        if seconds is None:
             self.fail(f"{value!r} is no duration; write 90, 90s, 5m or 2h", param, ctx)
-        seconds = sum(float(number) * _UNITS[unit] for number, unit in parts)
         if self._above_zero and seconds <= 0:
             self.fail(f"{value!r} is no time at all; write 90, 90s, 5m or 2h", param, ctx)
         return seconds

@@ -8,6 +8,7 @@ from typing import Literal, cast
 
 import msgspec
 
+from failover.config.duration import parse_duration
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2 import client_properties
 from failover.config.mm2_keys import SOURCE
@@ -18,7 +19,6 @@ from failover.replication.reader import ReadSettings
 from failover.replication.writer import WriteSettings
 
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
-_TIMES = {"": 1.0, "ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
 class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -109,10 +109,10 @@ def _seconds(settings: Mapping[str, Setting], key: str, default: float) -> float
     setting = settings.get(key)
     if setting is None:
         return default
-    match = re.fullmatch(r"([0-9]+(?:\.[0-9]+)?)\s*(ms|s|m|h|)", setting.trimmed.lower())
-    if match is None:
+    seconds = parse_duration(setting.trimmed.replace(" ", ""))
+    if seconds is None:
         raise _wrong(setting, "write a duration such as 30s or 5m")
-    return float(match[1]) * _TIMES[match[2]]
+    return seconds
 
 
 def _choice(settings: Mapping[str, Setting], key: str, choices: tuple[str, ...]) -> str:
