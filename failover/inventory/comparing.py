@@ -8,12 +8,11 @@ the moment of comparison and reach no result.
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from failover.errors import ClusterError
 from failover.inventory.look import Report, in_background
 from failover.inventory.questions import Answers, Evidence, Question, Refine, bounds_of, named
-from failover.kafka.port import Cluster
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Window, WindowRequest
 from failover.translate.content import Locator, locate, run
@@ -24,11 +23,19 @@ from failover.translate.inverse_content import locate as locate_inverse
 MAX_RECORDS = 200_000
 """Records of a partition compared at most before the safe bound is given (``failover.exact.max.records``)."""
 
+
+class Windows(Protocol):
+    """Reads stretches of a cluster's logs, as ``failover.kafka.port.Cluster`` does."""
+
+    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
+        """Reads stretches of many partitions at once."""
+
+
 _Pair: TypeAlias = tuple[TopicPartition, TopicPartition]
 
 
 def record_comparison(
-    source: Cluster | None, target: Cluster, evidence: Evidence, report: Report, *, max_records: int = MAX_RECORDS
+    source: Windows | None, target: Windows, evidence: Evidence, report: Report, *, max_records: int = MAX_RECORDS
 ) -> Refine:
     """Makes the stage that compares records. ``source`` None: it gives no answer; the target alone is read."""
     reader = _Reader(source, target, report)
@@ -95,7 +102,7 @@ def _inverse(evidence: Evidence, pair: _Pair, copied: Collection[int], max_recor
 class _Reader:
     """Reads windows of both clusters and counts what was read, for whoever watches."""
 
-    def __init__(self, source: Cluster | None, target: Cluster, report: Report) -> None:
+    def __init__(self, source: Windows | None, target: Windows, report: Report) -> None:
         self._clusters = {"source": source, "target": target}
         self._report = report
         self._records = 0

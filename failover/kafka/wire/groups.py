@@ -11,7 +11,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.metadata import operation_names
 from failover.kafka.wire.primitives import Reader, Writer
-from failover.kafka.wire.rounds import lost
+from failover.kafka.wire.rounds import lost, scatter
 from failover.model.groups import GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault
 
@@ -46,6 +46,16 @@ async def list_groups(cluster: WireCluster) -> tuple[dict[str, ListedGroup], tup
             f"no broker of cluster {cluster.alias} lists its groups: {faults[0].message}", alias=cluster.alias
         )
     return groups, tuple(faults)
+
+
+async def groups_of_brokers(cluster: WireCluster, nodes: Iterable[int]) -> dict[int, dict[str, ListedGroup] | Fault]:
+    """Lists the groups of each of these brokers, or says why one does not; see ``list_groups``."""
+
+    async def send(node: int, _: list[int]) -> dict[int, dict[str, ListedGroup] | Fault]:
+        found, reason = await cluster.send(node, _list_call())
+        return {node: found if reason is None else reason}
+
+    return await scatter({node: node for node in nodes}, send)
 
 
 async def describe_groups(
