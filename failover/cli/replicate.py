@@ -37,8 +37,9 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
     flows = _flows(settings, config, targets)
     from failover.kafka.wire.thread import new_loop
 
+    alone = _heartbeats_alone(settings, config, flows, targets)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        number = runner.run(_run(settings, config, flows, alongside=alongside))
+        number = runner.run(_run(settings, config, flows, alone, alongside=alongside))
     settings.say("stopped in good order; where every partition stands is on record")
     return 128 + number if number else 0
 
@@ -57,9 +58,33 @@ def _flows(settings: Settings, config: Config, targets: tuple[str, ...]) -> list
     return chosen
 
 
-async def _run(settings: Settings, config: Config, flows: list[FlowConfig], *, alongside: bool) -> int:
-    """Runs the flows side by side; gives the number of the signal that ended them, 0 if none did."""
-    from failover.replication.running import replicate
+def _heartbeats_alone(
+    settings: Settings, config: Config, flows: list[FlowConfig], targets: tuple[str, ...]
+) -> list[FlowConfig]:
+    """Picks the flows that are not enabled and whose heartbeats this process writes.
+
+    MM2's driver runs all of them, or those into the clusters named by --clusters. Where options name a flow instead,
+    its opposite's heartbeats come along: they are what it copies.
+    """
+    named = {settings.source, settings.target} != {None}
+    opposites = {(flow.target.alias, flow.source.alias) for flow in flows}
+    return [
+        flow
+        for flow in config.flows
+        if not flow.enabled
+        and (not targets or flow.target.alias in targets)
+        and (targets or not named or (flow.source.alias, flow.target.alias) in opposites)
+    ]
+
+
+async def _run(
+    settings: Settings, config: Config, flows: list[FlowConfig], alone: list[FlowConfig], *, alongside: bool
+) -> int:
+    """Runs the flows side by side, and heartbeats ``alone`` with them.
+
+    Gives the number of the signal that ended them, 0 if none did.
+    """
+    from failover.replication.running import beat, replicate
 
     engines: list[Engine] = []
     stopped: list[int] = []
@@ -94,7 +119,11 @@ async def _run(settings: Settings, config: Config, flows: list[FlowConfig], *, a
         )
         for flow in flows
     ]
+    beats = [loop.create_task(beat(config, flow, silence=settings.target_timeout())) for flow in alone]
     results = await asyncio.gather(*tasks, return_exceptions=True)
+    for task in beats:
+        task.cancel()
+    await asyncio.gather(*beats, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     failures = [error for error in errors if not (stopped and isinstance(error, asyncio.CancelledError))]
     if failures:

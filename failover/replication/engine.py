@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Coroutine, Iterable
+from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
 from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized, Refused
@@ -53,7 +53,8 @@ class Engine:
     """Replicates the flow ``source`` -> ``target`` until ``stop`` is called.
 
     Data goes from a reader (one a source broker) through the lanes to a writer (one a target broker); everything
-    else acts on lanes that stand still: shards start them, the mender starts them again.
+    else acts on lanes that stand still: shards start them, the mender starts them again. ``beside``: work that begins
+    with the copying and is cancelled at its end.
     """
 
     def __init__(
@@ -66,6 +67,7 @@ class Engine:
         positions: Positions,
         syncs: Syncs,
         options: ReplicateOptions,
+        beside: Iterable[Callable[[], Coroutine[Any, Any, None]]] = (),
     ) -> None:
         self.flow = flow
         self.options = options
@@ -92,6 +94,7 @@ class Engine:
         self.mender = Mender(self, source, target)
         self._lost: set[tuple[str, int]] = set()
         self._unguarded = False
+        self._beside = tuple(beside)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -109,6 +112,7 @@ class Engine:
         forgotten_ms = await self._topics.transactional_expiration_ms()
         keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
         background = [self._beat(), keep, self._discover(), self._tell(), self.recorder.run()]
+        background += [work() for work in self._beside]
         for work in background:
             self.spawn(work)
         try:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
+from functools import partial
+from typing import Any
 
 from failover.config.clients import ClientSettings
 from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import SOURCE
 from failover.inventory.flow import flow_of
 from failover.kafka.wire.cluster import WireCluster
+from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
+from failover.replication.config_sync import ConfigSync
 from failover.replication.engine import Engine
+from failover.replication.heartbeats import Heartbeats, heartbeat_settings
 from failover.replication.options import read_options
 from failover.replication.positions import Positions, positions_topic
+from failover.replication.repeating import repeat
 from failover.replication.syncs import Syncs, syncs_topic
 from failover.replication.topics import Topics, topic_settings
 
 _log = logging.getLogger(__name__)
 
 Started = Callable[[Engine], None]
+Beside = Callable[[], Coroutine[Any, Any, None]]
+"""Is work that goes on beside the copying until it is cancelled, and never ends it."""
+
+_LEAST_SECONDS = 1.0
+_RECONNECT_SECONDS = 5.0
 
 
 async def replicate(
@@ -42,6 +53,8 @@ async def replicate(
     settings = topic_settings(config, flow_config)
     flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
     connector = flow_config.connectors[SOURCE]
+    beats = heartbeat_settings(flow_config, flow.internal.heartbeats)
+    config_seconds, acl_seconds = _every(flow_config, "sync.topic.configs"), _every(flow_config, "sync.topic.acls")
     async with contextlib.AsyncExitStack() as stack:
         clusters = _Clusters(stack)
         target = await clusters.open(flow.target, flow_config.client("target", "producer"), target_silence)
@@ -49,12 +62,26 @@ async def replicate(
         await look_beside(target_admin, flow.internal.connect_group, flow=flow_config.name, alongside=alongside)
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
+        topics = Topics(source_admin, target_admin, flow, settings)
+        beside: list[Beside] = []
+        if beats is not None:
+            beside.append(Heartbeats(target, target_admin, beats).run)
+        if config_seconds is not None:
+            configs = ConfigSync(
+                source_admin, target_admin, topics=lambda: topics.seen.targets(), rule=settings.configs
+            )
+            beside.append(partial(_sync_configs, topics, configs, seconds=config_seconds, what=flow_config.name))
+        if acl_seconds is not None:
+            acls = AclSync(
+                source_admin, target_admin, replicates=flow.topics.should_replicate, rename=flow.target_topic
+            )
+            beside.append(partial(repeat, acls.sync, seconds=acl_seconds, what=f"topic ACLs of {flow_config.name}"))
         on_source = flow.internal.offset_syncs_on == flow.source
         engine = Engine(
             flow,
             source,
             target,
-            topics=Topics(source_admin, target_admin, flow, settings),
+            topics=topics,
             positions=Positions(target_admin, positions_topic(flow.internal, flow_config.worker), source=flow.source),
             syncs=Syncs(
                 source_admin if on_source else target_admin,
@@ -62,9 +89,43 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
+            beside=beside,
         )
         started(engine)
         await engine.run()
+
+
+async def beat(config: Config, flow_config: FlowConfig, *, silence: float) -> None:
+    """Writes the heartbeats of a flow that copies nothing, until cancelled, whatever is wrong with its target.
+
+    MM2's driver runs such flows, too, A->B's opposite above all: its heartbeats are those that A->B copies.
+    """
+    work = partial(_beat, config, flow_config, silence)
+    await repeat(work, seconds=_RECONNECT_SECONDS, what=f"heartbeats of {flow_config.name}")
+
+
+async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None:
+    flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
+    settings = heartbeat_settings(flow_config, flow.internal.heartbeats)
+    if settings is None:
+        return
+    async with contextlib.AsyncExitStack() as stack:
+        clusters = _Clusters(stack)
+        target = await clusters.open(flow.target, flow_config.client("target", "producer"), silence)
+        admin = await clusters.open(flow.target, flow_config.client("target", "admin"), silence)
+        await Heartbeats(target, admin, settings).run()
+
+
+async def _sync_configs(topics: Topics, configs: ConfigSync, *, seconds: float, what: str) -> None:
+    await topics.looked.wait()
+    await repeat(configs.sync, seconds=seconds, what=f"topic settings of {what}")
+
+
+def _every(flow_config: FlowConfig, what: str) -> float | None:
+    """Gives the seconds between two rounds of ``what``, None where it is switched off; raises ConfigError."""
+    connector = flow_config.connectors[SOURCE]
+    seconds = connector.integer(f"{what}.interval.seconds")
+    return max(float(seconds), _LEAST_SECONDS) if connector.boolean(f"{what}.enabled") and seconds >= 0 else None
 
 
 class _Clusters:

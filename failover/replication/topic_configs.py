@@ -53,6 +53,20 @@ def new_topic_configs(entries: Iterable[ConfigEntry], rule: ConfigRule) -> dict[
     return {name: value for name, value in topic_configs(entries, rule).items() if value is not None}
 
 
+def differences(wanted: Mapping[str, str | None], present: Iterable[ConfigEntry]) -> dict[str, str | None]:
+    """Gives what has to be changed for a topic with the settings ``present`` to have those ``wanted``, {} if it has.
+
+    A value is wanted as the topic's own, even where the cluster's default is the same; None is wanted where the topic
+    has a value of its own. Settings not spoken of stay.
+    """
+    own = {entry.name: entry.value for entry in present if entry.source == ConfigSource.DYNAMIC_TOPIC_CONFIG}
+    return {
+        name: value
+        for name, value in wanted.items()
+        if (name in own if value is None else name not in own or own[name] != value)
+    }
+
+
 def named_in(message: str, names: Iterable[str]) -> str | None:
     """Finds the setting that a broker's message names first, as a whole word; None when it names none of them."""
     found = {}

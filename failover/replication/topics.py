@@ -78,7 +78,9 @@ def topic_settings(config: Config, flow: FlowConfig) -> TopicSettings:
 
 
 class Topics:
-    """Looks at both clusters' topics, one look after the other. ``seen``: what the last look found.
+    """Looks at both clusters' topics, one look after the other.
+
+    ``seen``: what the last look found. ``looked``: whether there was one.
 
     Invariants: nothing is ever deleted or made smaller; a topic that cannot be handled costs no other one its copy;
     what a cluster does not say for the moment leaves a pair as it was known before.
@@ -86,6 +88,7 @@ class Topics:
 
     def __init__(self, source: WireCluster, target: WireCluster, flow: Flow, settings: TopicSettings) -> None:
         self.seen = TopicsSeen()
+        self.looked = asyncio.Event()
         self._source = source
         self._target = target
         self._flow = flow
@@ -99,9 +102,14 @@ class Topics:
         and ``CredentialsRefused``; then ``seen`` stands as it was.
         """
         before, self.seen = self.seen, await self._look()
+        self.looked.set()
         for notice in self.seen.news:
             _log.log(logging.WARNING if notice.code in _WARNINGS else logging.INFO, "%s", notice.text)
         return changes(before, self.seen)
+
+    def targets(self) -> dict[str, str]:
+        """Gives the target topic of each source topic that is copied, in whole or in part."""
+        return {pair.source.topic: pair.target.topic for pair in self.seen.pairs.values()}
 
     async def producer_expiration_ms(self) -> int | None:
         """Gives the shortest time after which a target broker forgets an idle producer; None: they do not tell."""
