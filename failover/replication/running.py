@@ -67,9 +67,7 @@ async def replicate(
         if beats is not None:
             beside.append(Heartbeats(target, target_admin, beats).run)
         if config_seconds is not None:
-            configs = ConfigSync(
-                source_admin, target_admin, topics=lambda: topics.seen.targets(), rule=settings.configs
-            )
+            configs = ConfigSync(source_admin, target_admin, topics=topics.targets, rule=settings.configs)
             beside.append(partial(_sync_configs, topics, configs, seconds=config_seconds, what=flow_config.name))
         if acl_seconds is not None:
             acls = AclSync(
