@@ -11,7 +11,7 @@ from typing import Any
 from failover.config.clients import ClientSettings
 from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import SOURCE
-from failover.inventory.flow import flow_of
+from failover.inventory.flow import Flow, flow_of
 from failover.kafka.wire.cluster import WireCluster
 from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
@@ -22,12 +22,13 @@ from failover.replication.options import read_options
 from failover.replication.positions import Positions, positions_topic
 from failover.replication.repeating import repeat
 from failover.replication.syncs import Syncs, syncs_topic
+from failover.replication.topic_configs import ConfigRule
 from failover.replication.topics import Topics, topic_settings
 
 _log = logging.getLogger(__name__)
 
 Started = Callable[[Engine], None]
-Beside = Callable[[], Coroutine[Any, Any, None]]
+Work = Callable[[], Coroutine[Any, Any, None]]
 """Is work that goes on beside the copying until it is cancelled, and never ends it."""
 
 _LEAST_SECONDS = 1.0
@@ -53,8 +54,7 @@ async def replicate(
     settings = topic_settings(config, flow_config)
     flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
     connector = flow_config.connectors[SOURCE]
-    beats = heartbeat_settings(flow_config, flow.internal.heartbeats)
-    config_seconds, acl_seconds = _every(flow_config, "sync.topic.configs"), _every(flow_config, "sync.topic.acls")
+    beside = _Beside(flow_config, flow)
     async with contextlib.AsyncExitStack() as stack:
         clusters = _Clusters(stack)
         target = await clusters.open(flow.target, flow_config.client("target", "producer"), target_silence)
@@ -63,17 +63,6 @@ async def replicate(
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
         topics = Topics(source_admin, target_admin, flow, settings)
-        beside: list[Beside] = []
-        if beats is not None:
-            beside.append(Heartbeats(target, target_admin, beats).run)
-        if config_seconds is not None:
-            configs = ConfigSync(source_admin, target_admin, topics=topics.targets, rule=settings.configs)
-            beside.append(partial(_sync_configs, topics, configs, seconds=config_seconds, what=flow_config.name))
-        if acl_seconds is not None:
-            acls = AclSync(
-                source_admin, target_admin, replicates=flow.topics.should_replicate, rename=flow.target_topic
-            )
-            beside.append(partial(repeat, acls.sync, seconds=acl_seconds, what=f"topic ACLs of {flow_config.name}"))
         on_source = flow.internal.offset_syncs_on == flow.source
         engine = Engine(
             flow,
@@ -87,7 +76,7 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
-            beside=beside,
+            beside=beside.work(source_admin, target_admin, target, topics, settings.configs),
         )
         started(engine)
         await engine.run()
@@ -114,9 +103,38 @@ async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None
         await Heartbeats(target, admin, settings).run()
 
 
-async def _sync_configs(topics: Topics, configs: ConfigSync, *, seconds: float, what: str) -> None:
-    await topics.looked.wait()
-    await repeat(configs.sync, seconds=seconds, what=f"topic settings of {what}")
+class _Beside:
+    """Knows what goes on beside the copying of a flow by its settings; raises ConfigError."""
+
+    def __init__(self, flow_config: FlowConfig, flow: Flow) -> None:
+        self._flow = flow
+        self._name = flow_config.name
+        self._beats = heartbeat_settings(flow_config, flow.internal.heartbeats)
+        self._config_seconds = _every(flow_config, "sync.topic.configs")
+        self._acl_seconds = _every(flow_config, "sync.topic.acls")
+
+    def work(
+        self, source: WireCluster, target: WireCluster, writing: WireCluster, topics: Topics, rule: ConfigRule
+    ) -> list[Work]:
+        """Gives the work; ``writing``: the target as data is written to it."""
+        found: list[Work] = []
+        if self._beats is not None:
+            beats = Heartbeats(writing, target, self._beats)
+            found.append(partial(repeat, beats.run, seconds=_RECONNECT_SECONDS, what=f"heartbeats of {self._name}"))
+        if self._config_seconds is not None:
+            configs = ConfigSync(source, target, topics=topics.targets, rule=rule)
+
+            async def sync_configs() -> None:
+                await topics.looked.wait()
+                await configs.sync()
+
+            what = f"topic settings of {self._name}"
+            found.append(partial(repeat, sync_configs, seconds=self._config_seconds, what=what))
+        if self._acl_seconds is not None:
+            flow = self._flow
+            acls = AclSync(source, target, replicates=flow.topics.should_replicate, rename=flow.target_topic)
+            found.append(partial(repeat, acls.sync, seconds=self._acl_seconds, what=f"topic ACLs of {self._name}"))
+        return found
 
 
 def _every(flow_config: FlowConfig, what: str) -> float | None:
