@@ -117,9 +117,9 @@ class ConfigSync:
         """Says once why settings are not kept alike, by cause."""
         source, target = self._source.alias, self._target.alias
         words = {
-            "read": (f"are not told by {source}", source, "DESCRIBE_CONFIGS"),
-            "see": (f"are not told by {target}", target, "ALTER_CONFIGS (DESCRIBE_CONFIGS is in it)"),
-            "change": (f"cannot be changed on {target}", target, "ALTER_CONFIGS"),
+            "read": (f"read on {source}", source, "DESCRIBE_CONFIGS"),
+            "see": (f"read on {target}", target, "ALTER_CONFIGS (DESCRIBE_CONFIGS is in it)"),
+            "change": (f"changed on {target}", target, "ALTER_CONFIGS"),
         }
         present = set()
         for step, found in faults.items():
@@ -129,14 +129,14 @@ class ConfigSync:
                     causes.setdefault(reason.number, []).append((topic, reason))
             for number, topics in causes.items():
                 doing, alias, right = words[step]
-                text = f"settings of topics {doing}: {topics[0][1]}: {_some([topic for topic, _ in topics])}"
+                text = f"settings of topics cannot be {doing}: {topics[0][1]}: {_some([topic for topic, _ in topics])}"
                 if number == _DENIED:
                     text += f"; grant {right} on topics of {alias}, or set sync.topic.configs.enabled=false"
                 if number == _UNSUPPORTED:
                     text += "; brokers from Kafka 2.3 on take single changes of settings"
                 key = f"{step} {number}"
                 present.add(key)
-                self._troubles.tell(key, text, over=f"settings of topics: it is over that they {doing}")
+                self._troubles.tell(key, text, over=f"settings of topics can be {doing} again")
         self._troubles.only(present)
 
 
