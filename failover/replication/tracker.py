@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 import msgspec
@@ -47,6 +47,7 @@ AT_ONCE = 5_000
 _TOPICS_SECONDS = 30.0
 _IDLE_SECONDS = 30.0
 _SYNCS_SECONDS = 2.0
+_LOOK_SECONDS = 1.0
 _NAMED = 1_000
 _WINDOW_BYTES = 2 << 20
 
@@ -67,7 +68,7 @@ class Tracker:
     """Tracks one flow. ``positions``: what is on record; ``looked``: when each group's commits were read (epoch ms).
 
     Several may run: what they write agrees. ``open`` is to be called before the first cycle, and again after somebody
-    else may have written.
+    else may have written. ``leads``: ``run`` is at it, so that what is known is fresh.
     """
 
     def __init__(
@@ -84,7 +85,7 @@ class Tracker:
         self.options = options
         self.positions: dict[str, dict[TopicPartition, Position]] = {}
         self.looked: dict[str, int] = {}
-        self.cycles = 0
+        self.leads = False
         self._source, self._target, self._log, self._syncs = source, target, log, syncs
         self._own_group = checkpoint_group(flow.source, flow.target)
         self._agenda = Agenda(options.interval)
@@ -115,16 +116,27 @@ class Tracker:
         self._ends = {place: (end.end, end.sync) for place, end in exact.ends.items()}
         self._commits.clear()
 
-    async def run(self) -> None:
-        """Opens and works until cancelled; whatever goes wrong is logged once, and tried again."""
+    async def run(self, lead: Callable[[], bool] = lambda: True) -> None:
+        """Works until cancelled whenever ``lead`` says so; what goes wrong is logged once, and tried again."""
+        try:
+            await self._run(lead)
+        finally:
+            await self.close()
+
+    async def _run(self, lead: Callable[[], bool]) -> None:
         opened = False
         while True:
             started = time.monotonic()
+            if not lead():
+                opened = self.leads = False
+                await asyncio.sleep(min(self.options.interval, _LOOK_SECONDS))
+                continue
             try:
                 if not opened:
                     await self.open()
                     opened = True
                 await self.cycle()
+                self.leads = True
             except FailoverError as error:
                 hint = f"; {error.hint}" if error.hint else ""
                 self._troubles.tell(
@@ -157,7 +169,6 @@ class Tracker:
         changed = await self._translate(due) if due else {}
         ends, ends_older = await self._source_ends()
         await self._record(changed, ends, (unread, ends_older), at)
-        self.cycles += 1
 
     # -- the groups and what they committed ------------------------------------------------------
 
@@ -349,7 +360,7 @@ class Tracker:
             shown = ", ".join(sorted(late)[:3]) + (f" and {len(late) - 3} more" if len(late) > 3 else "")
             self._troubles.tell(
                 "groups",
-                f"exact checkpoints: what {len(late)} groups of {self._source.alias} committed cannot be read ({shown});"
+                f"exact checkpoints: {len(late)} groups of {self._source.alias} cannot be asked ({shown});"
                 " the others go on",
                 over="exact checkpoints: all groups answer again",
             )
