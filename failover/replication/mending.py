@@ -236,7 +236,7 @@ class Mender:
         following = self._following[side]
         left = {tp: route for tp, route in routes.items() if tp not in following}
         following |= left.keys()
-        pause = _FIRST_PAUSE
+        pause, said = _FIRST_PAUSE, False
         try:
             while left:
                 try:
@@ -257,6 +257,12 @@ class Mender:
                     del left[tp]
                 known = False
                 if left:
+                    if pause == _LONGEST_PAUSE and not said:
+                        said = True  # one line: a broker that is away may have led thousands
+                        tp = next(iter(left))
+                        _log.warning(
+                            "%d partitions of the %s stand still, among them %s: %s", len(left), side, tp, found[tp]
+                        )
                     await asyncio.sleep(pause)
                     pause = min(pause * 2, _LONGEST_PAUSE)
         finally:

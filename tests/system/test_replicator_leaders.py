@@ -93,8 +93,9 @@ def test_h8_what_was_appended_and_is_not_replicated_yet_is_seen(pair: Pair, tmp_
 
 def test_h10_an_unclean_election_on_the_target(pair: Pair, tmp_path: Path) -> None:
     """A replica that missed the end becomes the leader: acknowledged records are gone there and are copied again."""
-    topic = pair.create_topic("a", pair.name("h10"), 1, config={"unclean.leader.election.enable": "true"})
+    topic = pair.create_topic("a", pair.name("h10"), 1)
     copy = f"a.{topic}"
+    pair.b.create_topic(copy, 1, replicas=2, config={"unclean.leader.election.enable": "true"})
     with start(pair, topic, tmp_path, factor=2) as worker:
         pair.produce("a", topic, 300)
         held(pair, copy, 300)
