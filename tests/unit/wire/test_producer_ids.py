@@ -13,11 +13,10 @@ from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.producer_ids import LAST_EPOCH, Fence, ProducerFenced, fence, fence_again, init_producer_id
 from failover.model.names import TopicPartition
 from tests.unit.wire.fake_broker import Answer, Asked, FakeBroker
-from tests.unit.wire.test_cluster import metadata
 
-METADATA, FIND, INIT, ADD, END, DESCRIBE = 3, 10, 22, 24, 26, 65
-OFFERED = {METADATA: (0, 12), FIND: (0, 6), INIT: (0, 6), ADD: (0, 5), END: (0, 5), DESCRIBE: (0, 0)}
-FLEXIBLE = {METADATA: 9, FIND: 3, INIT: 2, ADD: 3, END: 3, DESCRIBE: 0}
+LIST, METADATA, FIND, INIT, ADD, END, DESCRIBE = 2, 3, 10, 22, 24, 26, 65
+OFFERED = {LIST: (0, 9), METADATA: (0, 12), FIND: (0, 6), INIT: (0, 6), ADD: (0, 5), END: (0, 5), DESCRIBE: (0, 0)}
+FLEXIBLE = {LIST: 6, METADATA: 9, FIND: 3, INIT: 2, ADD: 3, END: 3, DESCRIBE: 0}
 ID = "failover|A->B|7"
 ONE, TWO = TopicPartition("orders", 0), TopicPartition("orders", 1)
 PREPARE, COMPLETE = "PrepareAbort", "CompleteAbort"
@@ -30,13 +29,14 @@ class Coordinator:
         self.producer, self.epoch = 900, epoch
         self.errors = errors or {}
         self.refuse: dict[TopicPartition, int] = {}
+        self.unready: dict[TopicPartition, list[int]] = {}
         self.states: list[str] = []
         self.lacking: list[list[int]] = []
         self.taken_over = False
         self.added: list[list[TopicPartition]] = []
         self.versions: dict[int, int] = {}
         self.broker: FakeBroker = FakeBroker(
-            {METADATA: lambda _: metadata({1: self.broker.port}), FIND: self._find, INIT: self._init}
+            {METADATA: self._metadata, LIST: self._list, FIND: self._find, INIT: self._init}
             | {ADD: self._add, END: self._end, DESCRIBE: self._describe},
             OFFERED,
             flexible=FLEXIBLE,
@@ -59,6 +59,60 @@ class Coordinator:
         waiting = self.errors.get(asked.key)
         return waiting.pop(0) if waiting else 0
 
+    def _metadata(self, _: Asked) -> Answer:
+        out = Writer(flexible=True)
+        out.int32(0)
+        out.array(1)
+        out.int32(1)
+        out.string("127.0.0.1")
+        out.int32(self.broker.port)
+        out.string(None)
+        out.tags()
+        out.string("cluster-id")
+        out.int32(1)
+        out.array(1)
+        out.int16(0)
+        out.string("orders")
+        out.raw(bytes(16))
+        out.int8(0)
+        out.array(2)
+        for number in (0, 1):
+            out.int16(0)
+            out.int32(number)
+            out.int32(1)
+            out.int32(0)
+            for _list in range(3):
+                out.int32s([])
+            out.tags()
+        out.int32(-(1 << 31))
+        out.tags()
+        out.tags()
+        return bytes(out.data)
+
+    def _list(self, asked: Asked) -> Answer:
+        reader = Reader(asked.body, flexible=True)
+        assert (reader.int32(), reader.int8(), reader.array(), reader.string()) == (-1, 0, 1, "orders")
+        out = Writer(flexible=True)
+        out.int32(0)
+        out.array(1)
+        out.string("orders")
+        count = reader.array()
+        out.array(count)
+        for _ in range(count):
+            number, _epoch, latest = reader.int32(), reader.int32(), reader.int64()
+            reader.tags()
+            assert latest == -1
+            errors = self.unready.get(TopicPartition("orders", number))
+            out.int32(number)
+            out.int16(errors.pop(0) if errors else 0)
+            out.int64(-1)
+            out.int64(7)
+            out.int32(0)
+            out.tags()
+        out.tags()
+        out.tags()
+        return bytes(out.data)
+
     def _find(self, asked: Asked) -> Answer:
         reader = Reader(asked.body, flexible=True)
         assert reader.int8() == 1
@@ -78,7 +132,8 @@ class Coordinator:
     def _init(self, asked: Asked) -> Answer:
         error = self._error(asked)
         reader = Reader(asked.body, flexible=True)
-        assert (reader.string(), reader.int32(), reader.int64(), reader.int16()) == (ID, 60_000, -1, -1)
+        assert (reader.string(), reader.int32()) == (ID, 60_000)
+        assert (reader.int64(), reader.int16()) in ((-1, -1), (self.producer, self.epoch))
         if not error:
             if self.epoch >= LAST_EPOCH:
                 self.producer, self.epoch = self.producer + 1, -1
@@ -205,6 +260,25 @@ def test_a_partition_that_cannot_be_added_is_left_out(error):
     assert isinstance(owner, Fence)
     assert {tp: reason.number for tp, reason in owner.left_out.items()} == {ONE: error}
     assert coordinator.added == [[TWO]]
+
+
+def test_leaders_that_have_not_made_their_logs_yet_are_waited_for():
+    """A marker would be, too, but with it all others to that broker."""
+    coordinator = Coordinator()
+    coordinator.unready = {TWO: [6, 3, 9]}
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE, TWO])) == Fence(900, 5, {})
+    assert coordinator.added == [[ONE, TWO]]
+    calls = [key for key in coordinator.broker.order() if key in (LIST, ADD)]
+    assert calls == [LIST] * 4 + [ADD]
+
+
+def test_one_that_stays_without_a_log_holds_up_no_other():
+    coordinator = Coordinator()
+    coordinator.unready = {TWO: [6] * 1_000}
+    owner = coordinator.run(lambda cluster: fence(cluster, ID, [ONE, TWO]), silence=0.3)
+    assert isinstance(owner, Fence)
+    assert {tp: reason.number for tp, reason in owner.left_out.items()} == {TWO: 6}
+    assert coordinator.added == [[ONE]]
 
 
 @pytest.mark.parametrize("partitions", [[], [ONE]])
