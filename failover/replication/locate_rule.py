@@ -324,7 +324,9 @@ class _Search:
         if ahead.rows:
             return None
         upstream = start if self._floor is None or self._floor > end else self._floor
-        return self._located(upstream, ahead, how="content", detail="the source has nothing to copy")
+        beyond = max((clue.passed.beyond for clue in self._clues), default=0)
+        how: How = "source-truncated" if beyond else "content"
+        return self._located(upstream, ahead, how=how, diverged=beyond, detail="the source has nothing to copy")
 
     def _expired(self, anchor: Anchor, count: Passed) -> bool:
         """Says whether all that is gone since an anchor, below the target's log start, was data, so that offsets count.

@@ -374,6 +374,8 @@ def test_a_source_that_ends_before_everything_on_record():
     anchor = copying.anchor()
     copying.fence()
     source.truncate(0)
+    found = located(ask(source, target, [anchor]))
+    assert (found.upstream, found.how, found.diverged) == (0, "source-truncated", 200)
     source.add(*(Datum(b"after-%d" % number) for number in range(10)))
     answer = ask(source, target, [anchor]).answer
     assert isinstance(answer, Unknown)
