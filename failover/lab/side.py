@@ -33,6 +33,9 @@ _PASSING = frozenset(
         "LEADER_NOT_AVAILABLE",
         # metadata names the leader of a new partition before that broker knows it is one
         "UNKNOWN_TOPIC_OR_PART",
+        # a broker that has just started does not know yet which epoch it leads
+        "UNKNOWN_LEADER_EPOCH",
+        "FENCED_LEADER_EPOCH",
     }
 )
 Protocol = Literal["classic", "consumer"]
