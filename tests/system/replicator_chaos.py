@@ -9,7 +9,6 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Literal
 
-from failover.errors import LabError
 from failover.lab import LabOptions, MirrorOptions
 from failover.lab.fault import APIS
 from failover.lab.process import tail
@@ -132,7 +131,7 @@ class Chaos:
             time.sleep(0.5)
             self._compare()
             self._say(f"equal: {self.counts()}")
-        except (AssertionError, LabError) as error:
+        except Exception as error:
             raise AssertionError(self._report(error)) from error
 
     def close(self) -> None:
