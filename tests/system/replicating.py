@@ -23,6 +23,7 @@ Copy = dict[TopicPartition, list[Record]]
 
 QUICK = {
     "heartbeats.replication.enabled": "false",
+    "sync.topic.configs.enabled": "false",  # tests give target topics settings of their own
     "failover.replicator.restart.min": "100ms",
     "failover.replicator.restart.max": "500ms",
 }
