@@ -31,7 +31,7 @@ from failover.replication.shards import shard_of, transactional_id
 from failover.replication.starting import Starter
 from failover.replication.syncs import Syncs
 from failover.replication.topics import Topics
-from failover.replication.topics_seen import Changes
+from failover.replication.topics_seen import Changes, Pair
 from failover.replication.traffic import Traffic
 from failover.replication.writer import Writer
 
@@ -298,7 +298,7 @@ class Engine:
             if pair.source in self.routes:
                 continue  # the target's partition was away for a while
             number = shard_of(pair.source)
-            route = Route(Lane(pair.source, pair.target), self.shard(number), self._room)
+            route = Route(self._lane(pair), self.shard(number), self._room)
             route.source_id, route.target_id = pair.source_id, pair.target_id
             self.routes[pair.source] = route
             by_shard.setdefault(number, []).append(route)
@@ -310,6 +310,9 @@ class Engine:
                 self.mender.source_recreated(route, pair.source_id)
             if pair.target_id != route.target_id:
                 self.mender.target_recreated(route, pair.target_id)
+
+    def _lane(self, pair: Pair) -> Lane:
+        return Lane(pair.source, pair.target, offset_lag_max=self.options.offset_lag_max)
 
     def _close(self, route: Route) -> None:
         if (reader := self._readers.get(route.source_node)) is not None:

@@ -104,6 +104,7 @@ class Lane:
         "_again",
         "_alone",
         "_delta",
+        "_lag_max",
         "_rows",
         "_waiting",
         "_written",
@@ -124,7 +125,7 @@ class Lane:
         "upstream",
     )
 
-    def __init__(self, source: TopicPartition, target: TopicPartition) -> None:
+    def __init__(self, source: TopicPartition, target: TopicPartition, *, offset_lag_max: int = 100) -> None:
         self.source = source
         self.target = target
         self.state = State.CLOSED
@@ -143,6 +144,7 @@ class Lane:
         self._written = 0
         self._delta: int | None = None
         self._rows: list[tuple[int, int]] = []
+        self._lag_max = offset_lag_max
 
     # -- the owner's side ------------------------------------------------------------------------
 
@@ -331,7 +333,9 @@ class Lane:
     def syncs(self) -> list[tuple[int, int]]:
         """Takes the pairs (source offset, target offset) of one record each that are to become offset syncs.
 
-        They stand wherever the difference of the two changes, and at the last record acknowledged.
+        They stand wherever the difference of the two changes, at the last record acknowledged, and between these at
+        ends of batches about ``offset.lag.max`` records apart: MirrorMaker 2's own translation gets no nearer than to
+        the sync before (MM2: OffsetSyncWriter).
         """
         rows, self._rows = self._rows, []
         return rows
@@ -354,12 +358,16 @@ class Lane:
         self._alone = not self.pending
 
     def _row(self, upstream: int, downstream: int) -> None:
-        """Adds a pair; of those that continue one another only the ends stay."""
+        """Adds a pair; of those that continue one another the last takes its place while the one before is near."""
         rows = self._rows
         delta = upstream - downstream
         if rows and rows[-1] == (upstream, downstream):
             return
-        if len(rows) >= 2 and rows[-1][0] - rows[-1][1] == delta == rows[-2][0] - rows[-2][1]:
+        if (
+            len(rows) >= 2
+            and rows[-1][0] - rows[-1][1] == delta == rows[-2][0] - rows[-2][1]
+            and downstream - rows[-2][1] <= self._lag_max
+        ):
             rows[-1] = upstream, downstream
         else:
             rows.append((upstream, downstream))

@@ -37,6 +37,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     restart_max: float = 60.0
     exactly_once: Literal["required", "preferred"] = "preferred"
     refresh_seconds: float = 600.0
+    offset_lag_max: int = 100
     from_start: bool = True
     read: ReadSettings = ReadSettings()
     write: WriteSettings = WriteSettings()
@@ -65,6 +66,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
             Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
         ),
         refresh_seconds=_refresh(flow),
+        offset_lag_max=flow.offset_lag_max,
         from_start=reset == "earliest",
         read=ReadSettings(
             fetch_max_bytes=_integer(consumer, "fetch.max.bytes", 8 << 20),

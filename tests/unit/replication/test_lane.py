@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import struct
 
 import pytest
@@ -392,6 +393,19 @@ def test_offset_syncs_stand_where_the_difference_changes_and_at_the_end():
     lane.acknowledged(fourth, 12)
     assert lane.syncs() == [(20, 9), (25, 11), (26, 12)]
     assert lane.syncs() == []
+
+
+def test_offset_syncs_stand_about_as_far_apart_as_mirror_maker_2s():
+    lane = opened(*[batch(at, at + 29) for at in range(10, 910, 30)])
+    while flights := send(lane):
+        for flight in flights:
+            lane.acknowledged(flight, flight.expected)
+    rows = lane.syncs()
+    assert rows[0] == (10, 4)
+    assert rows[-1] == (909, 903)
+    assert {upstream - downstream for upstream, downstream in rows} == {6}
+    gaps = [after[1] - before[1] for before, after in itertools.pairwise(rows[1:])]
+    assert all(60 < gap <= 100 + 30 for gap in gaps[:-1])
 
 
 def test_offset_syncs_of_a_lost_tail_are_taken_back():
