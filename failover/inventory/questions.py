@@ -12,10 +12,11 @@ from typing import NamedTuple, TypeAlias
 
 import msgspec
 
+from failover.inventory.tracked import counts
 from failover.model.cluster import LogRange
 from failover.model.groups import Commit
 from failover.model.names import TopicPartition
-from failover.model.snapshot import SeenCheckpoint
+from failover.model.snapshot import SeenCheckpoint, Tracked
 from failover.model.translation import Precision, Proof, Translation
 from failover.translate.inverse import Inverse, beside
 from failover.translate.segments import Syncs
@@ -85,10 +86,12 @@ def questions_of(
     mirrored: Mapping[str, str],
     source_commits: Mapping[str, Mapping[TopicPartition, Commit]],
     checkpoints: Mapping[str, Mapping[TopicPartition, SeenCheckpoint]],
+    tracked: Mapping[str, Mapping[TopicPartition, Tracked]],
 ) -> list[Question]:
-    """Lists the questions: a group's committed offset where the source told it, else its checkpoint's upstream.
+    """Lists the questions: a group's committed offset where the source told it, else where it stood last.
 
-    A group missing in ``source_commits`` could not be asked about. A partition it has not committed
+    That is what MM2's checkpoint or a kept position says, the later of both. A group missing in ``source_commits``
+    could not be asked about. A partition it has not committed
     there raises no question: its checkpoint is from before and no longer says where it stands.
     """
     targets: dict[str, list[str]] = {}
@@ -99,9 +102,11 @@ def questions_of(
         seen = checkpoints.get(group, {})
         commits = source_commits.get(group)
         if commits is None:
-            for tp, checkpoint in seen.items():
+            kept = tracked.get(group, {})
+            for tp in {**seen, **kept}:
                 source = TopicPartition(mirrored[tp.topic], tp.partition)
-                questions.append(Question(group, tp, source, checkpoint.upstream, checkpoint))
+                last = kept[tp] if counts(kept.get(tp), seen.get(tp)) else seen[tp]
+                questions.append(Question(group, tp, source, last.upstream, seen.get(tp)))
             continue
         for source, commit in commits.items():
             for topic in targets.get(source.topic, ()):

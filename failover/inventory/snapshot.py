@@ -35,7 +35,9 @@ from failover.inventory.mirrored import brought_back, foreign_owners, may_collid
 from failover.inventory.mm2_answers import mm2_answers
 from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
 from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
+from failover.inventory.tracked import NOTHING, positions_kept, read_exact, source_ends, with_tracked
 from failover.kafka.port import Cluster
+from failover.mm2.exact_checkpoint import Exact
 from failover.model.cluster import ClusterState
 from failover.model.names import TopicPartition
 from failover.model.snapshot import ClusterView, InternalTopicReading, NotPlanned, Snapshot, Unmirrored
@@ -124,9 +126,10 @@ class _Look:
         rivals = in_background(lambda: self._rivals(target, target_first))
         own_positions = in_background(lambda: self._own_positions(target, target_first))
         source, first = self._of_source(source_first) or (None, None)
-        self._require_evidence(target_first, first)
+        exact, kept_reading = self._kept(target, target_first, first)
+        self._require_evidence(target_first, first, exact)
 
-        candidates, known = self._choose(target_first, first)
+        candidates, known = self._choose(target_first, first, exact)
         self._report("reading committed offsets", len(candidates.groups))
         at_target = in_background(lambda: read_offsets(target, candidates.groups, self.earlier.committed))
         had = _checkpointed(target_first.checkpoints, self.taken)
@@ -139,7 +142,12 @@ class _Look:
             flow,
             target_topics=target_first.topics.keys(),
             source_topics=None if first is None else first.topics.keys(),
-            checkpointed={tp.topic for seen in target_first.checkpoints.values() for tp in seen},
+            checkpointed={
+                tp.topic
+                for known in (target_first.checkpoints, exact.positions)
+                for seen in known.values()
+                for tp in seen
+            },
             synced={tp.topic for tp in syncs} | own_positions.result(),
         )
         sides = {flow.target: (target, target_first)}
@@ -148,7 +156,8 @@ class _Look:
         back, reading = self._opposite(sides, at_source, mirrored)
         mirrored = dict(sorted({**(back.topics if back is not None else {}), **mirrored}.items()))
         offsets = at_target.result()
-        groups, idle = _with_mirrored_topics(candidates, mirrored, offsets, at_source, target_first.checkpoints)
+        seen = target_first.checkpoints.keys() | exact.positions.keys()
+        groups, idle = _with_mirrored_topics(candidates, mirrored, offsets, at_source, seen)
 
         self._report("describing groups", len(groups))
         source_view = self.source_lost
@@ -168,13 +177,26 @@ class _Look:
 
         checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
         evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
-        questions = questions_of(groups, mirrored, source_view.commits, checkpoints)
+        untold = [group for group in groups if group not in source_view.commits]
+        tracked = positions_kept(exact, untold, mirrored)
+        questions = questions_of(groups, mirrored, source_view.commits, checkpoints, tracked)
         translations, ends = self._translate(
             [*questions, *ends_of(evidence)],
             evidence,
             None if self.source_lost is not None else source,
             target,
         )
+        with_tracked(
+            translations,
+            tracked,
+            checkpoints=checkpoints,
+            topics=target_view.topics,
+            logs=target_view.logs,
+            taken=self.taken,
+        )
+        last_ends, last_syncs, last_seen = source_ends(exact, mirrored)
+        if last_seen is None or (self.earlier.last_source_seen or last_seen) > last_seen:
+            last_ends, last_seen = self.earlier.last_source_ends, self.earlier.last_source_seen
         return Snapshot(
             taken=self.taken,
             flow=flow.info,
@@ -187,14 +209,15 @@ class _Look:
             mm2_answers=mm2_answers(flow, questions, checkpoints, syncs),
             not_planned=tuple(sorted((*candidates.left_out, *idle), key=lambda left: left.group)),
             foreign_owners=foreign_owners(mirrored, rivals.result()),
-            readings=self._readings(target_first, first, reading),
+            readings=self._readings(target_first, first, reading, kept_reading),
             last_heartbeat=target_first.heartbeat,
             group_offsets_synced=flow.group_offsets_synced,
             commit_samples=self.earlier.commit_samples,
             sampled=self.earlier.sampled,
-            newest_syncs=_newest(syncs, mirrored),
-            last_source_ends=self.earlier.last_source_ends,
-            last_source_seen=self.earlier.last_source_seen,
+            newest_syncs={**last_syncs, **_newest(syncs, mirrored)},
+            last_source_ends=last_ends,
+            last_source_seen=last_seen,
+            tracked=tracked,
             originals=tuple(topic for topic in evidence.backwards() if topic in mirrored),
             unmirrored=ends,
         )
@@ -231,17 +254,26 @@ class _Look:
             self.source_lost = silent_view(self.flow.source, ClusterState.DOWN, error.message, self.taken)
             return None
 
-    def _choose(self, target: FirstLook, source: FirstLook | None) -> tuple[Candidates, Known]:
+    def _kept(
+        self, cluster: Cluster, target: FirstLook, source: FirstLook | None
+    ) -> tuple[Exact, InternalTopicReading | None]:
+        """Reads the exact positions kept on the target, where the source or a part of it is silent."""
+        topic = self.flow.internal.exact_checkpoints
+        if topic not in target.topics or self.flow.info.reversed or (source is not None and source.complete):
+            return NOTHING, None
+        return read_exact(cluster, topic)
+
+    def _choose(self, target: FirstLook, source: FirstLook | None, exact: Exact) -> tuple[Candidates, Known]:
         known = Known(
             source={} if source is None else source.groups,
             target=target.groups,
-            checkpoints=target.checkpoints.keys(),
+            checkpoints=target.checkpoints.keys() | exact.positions.keys(),
             complete=target.complete and (source is None or source.complete),
             silent_source=self.flow.source if source is None else None,
         )
         return choose(self.selection, known, self.flow.groups.matches), known
 
-    def _require_evidence(self, target: FirstLook, source: FirstLook | None) -> None:
+    def _require_evidence(self, target: FirstLook, source: FirstLook | None, exact: Exact) -> None:
         """Refuses to plan blindly: "no checkpoints" and "checkpoints that may not be read" differ."""
         readings = {reading.topic: reading for reading in target.readings}
         if self.flow.info.reversed:
@@ -249,7 +281,7 @@ class _Look:
         checkpoints = readings[self.flow.internal.checkpoints]
         syncs = bool(target.syncs) or (source is not None and bool(source.syncs))
         fault = checkpoints.fault
-        if fault is None or syncs:
+        if fault is None or syncs or exact.positions:
             return
         where = f"topic {checkpoints.topic} of {checkpoints.cluster}"
         if fault.name == "TOPIC_AUTHORIZATION_FAILED":
@@ -334,12 +366,12 @@ class _Look:
         return Opposite(f"{theirs.source}->{theirs.target}", topics, syncs, shared), reading
 
     def _readings(
-        self, target: FirstLook, source: FirstLook | None, opposite: InternalTopicReading | None
+        self, target: FirstLook, source: FirstLook | None, *more: InternalTopicReading | None
     ) -> tuple[InternalTopicReading, ...]:
         own = (*target.readings, *(source.readings if source is not None else ()))
         if self.flow.info.reversed:
             own = tuple(reading for reading in own if reading.exists)  # nobody expects topics of a flow that never ran
-        return own if opposite is None else (*own, opposite)
+        return (*own, *(reading for reading in more if reading is not None))
 
     def _translate(
         self, questions: Sequence[Question], evidence: Evidence, source: Cluster | None, target: Cluster

@@ -36,6 +36,24 @@ class SeenCheckpoint(msgspec.Struct, frozen=True):
     earlier_upstream: int | None = None
 
 
+class Tracked(msgspec.Struct, frozen=True):
+    """Is a position that was kept on the target while the source was up.
+
+    ``proof``, ``precision``: how it was known then; ``most``: records that might come again at most, then. ``as_of``:
+    until when the group is known to have stood there (epoch ms). ``topic_id``: the target topic's then, "" if it had
+    none.
+    """
+
+    upstream: int
+    downstream: int
+    metadata: bytes
+    proof: str
+    precision: str
+    most: int | None
+    as_of: int
+    topic_id: str = ""
+
+
 class ClusterView(msgspec.Struct, frozen=True):
     """Is what one cluster answered; mappings are empty for what was not asked or not answered.
 
@@ -119,6 +137,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     ``sampled`` when that was. ``newest_syncs``: target partition → (upstream, downstream) of the
     newest offset sync, {} when the syncs could not be read. ``last_source_ends``: source partition
     → log end as last known, at ``last_source_seen``, for when the source does not answer now.
+    ``tracked``: group → target partition → what was kept of groups whose commits the source does not tell now.
     ``originals``: target topics whose topic on the source is a copy of them (failback). ``unmirrored``: by target
     partition of these, where it is known.
     """
@@ -142,5 +161,6 @@ class Snapshot(msgspec.Struct, frozen=True):
     newest_syncs: dict[TopicPartition, tuple[int, int]] = {}
     last_source_ends: dict[TopicPartition, int] = {}
     last_source_seen: datetime | None = None
+    tracked: dict[str, dict[TopicPartition, Tracked]] = {}
     originals: tuple[str, ...] = ()
     unmirrored: dict[TopicPartition, Unmirrored] = {}

@@ -196,7 +196,7 @@ class _Builder:
         info, source_info = snapshot.target.groups.get(name), snapshot.source.groups.get(name)
         source_commits = self._named_for_target(snapshot.source.commits.get(name, {}))
         target_commits = snapshot.target.commits.get(name, {})
-        checkpoints = snapshot.checkpoints.get(name, {})
+        checkpoints = {**snapshot.checkpoints.get(name, {}), **snapshot.tracked.get(name, {})}
         on_mirrored = {tp for tp in target_commits if tp.topic in snapshot.mirrored}
         traces = {tp for tp in (*checkpoints, *source_commits, *on_mirrored) if self._wants(tp.topic)}
         found = bool(
@@ -290,7 +290,7 @@ class _Builder:
         known = source.status.answers and group in source.commits and group not in source.group_faults
         checkpoints, translations = snapshot.checkpoints.get(group, {}), snapshot.translations.get(group, {})
         answers, written = snapshot.mm2_answers.get(group, {}), self.written.get(group, {})
-        target_commits = target.commits.get(group, {})
+        target_commits, tracked = target.commits.get(group, {}), snapshot.tracked.get(group, {})
         info = target.groups.get(group)
         views = []
         for topic in topics:
@@ -322,6 +322,7 @@ class _Builder:
                         synced=snapshot.group_offsets_synced,
                         original=topic in snapshot.originals,
                         hidden=topic in target.hidden,
+                        tracked=tracked.get(tp),
                     )
                 )
         return views

@@ -219,11 +219,15 @@ def _mm2(view: PartitionView, known: Translation | None) -> Mm2Answer | None:
 
 
 def _metadata(view: PartitionView, known: Translation | None) -> tuple[str, str | None]:
-    """Gives the metadata to commit: the source commit's, else the checkpoint's, byte for byte."""
+    """Gives the metadata to commit: the source commit's, else those of where it stood last, byte for byte."""
     if known is None:
         return "", None
-    raw = view.source_commit.metadata if view.source_commit is not None else b""
-    if view.source_commit is None and view.checkpoint is not None:
+    raw = b""
+    if view.source_commit is not None:
+        raw = view.source_commit.metadata
+    elif view.tracked is not None and view.tracked.upstream == known.upstream:
+        raw = view.tracked.metadata
+    elif view.checkpoint is not None:
         raw = view.checkpoint.metadata
     if not raw:
         return "", None

@@ -8,7 +8,7 @@ import msgspec
 
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit
-from failover.model.snapshot import SeenCheckpoint
+from failover.model.snapshot import SeenCheckpoint, Tracked
 from failover.model.translation import Precision, Proof, Translation
 
 
@@ -21,6 +21,7 @@ class PartitionView(NamedTuple):
     into this topic. ``recreated``: the target topic is younger than the evidence. ``written``:
     what this tool committed here last. ``active``: the group has members on the target. ``original``: the
     source's topic is a copy of this one (failback). ``hidden``: this client may not see the topic.
+    ``tracked``: what was kept of the position while the source was up.
     """
 
     topic: str
@@ -43,6 +44,7 @@ class PartitionView(NamedTuple):
     synced: bool
     original: bool = False
     hidden: bool = False
+    tracked: Tracked | None = None
 
 
 def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
