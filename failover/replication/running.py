@@ -15,6 +15,7 @@ from failover.inventory.flow import Flow, flow_of
 from failover.kafka.wire.cluster import WireCluster
 from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
+from failover.replication.checkpointing import beside_copying, checkpoint_options
 from failover.replication.config_sync import ConfigSync
 from failover.replication.engine import Engine
 from failover.replication.heartbeats import Heartbeats, heartbeat_settings
@@ -55,6 +56,7 @@ async def replicate(
     flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
     connector = flow_config.connectors[SOURCE]
     beside = _Beside(flow_config, flow)
+    checkpointing = checkpoint_options(config, flow_config, flow)
     async with contextlib.AsyncExitStack() as stack:
         clusters = _Clusters(stack)
         target = await clusters.open(flow.target, flow_config.client("target", "producer"), target_silence)
@@ -63,6 +65,14 @@ async def replicate(
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
         topics = Topics(source_admin, target_admin, flow, settings)
+        # Connections of their own: what is asked there may take long, and copying waits for nobody.
+        apart = _Clusters(stack)
+        checkpoints = beside_copying(
+            flow,
+            await apart.open(flow.source, flow_config.client("source", "admin"), source_silence),
+            await apart.open(flow.target, flow_config.client("target", "admin"), target_silence),
+            checkpointing,
+        )
         on_source = flow.internal.offset_syncs_on == flow.source
         engine = Engine(
             flow,
@@ -76,7 +86,7 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
-            beside=beside.work(source_admin, target_admin, target, topics, settings.configs),
+            beside=[*beside.work(source_admin, target_admin, target, topics, settings.configs), *checkpoints],
         )
         started(engine)
         await engine.run()
