@@ -67,12 +67,9 @@ async def replicate(
         topics = Topics(source_admin, target_admin, flow, settings)
         # Connections of their own: what is asked there may take long, and copying waits for nobody.
         apart = _Clusters(stack)
-        checkpoints = beside_copying(
-            flow,
-            await apart.open(flow.source, flow_config.client("source", "admin"), source_silence),
-            await apart.open(flow.target, flow_config.client("target", "admin"), target_silence),
-            checkpointing,
-        )
+        from_source = await apart.open(flow.source, flow_config.client("source", "admin"), source_silence)
+        from_target = await apart.open(flow.target, flow_config.client("target", "admin"), target_silence)
+        checkpoints = beside_copying(flow, from_source, from_target, checkpointing)
         on_source = flow.internal.offset_syncs_on == flow.source
         engine = Engine(
             flow,
@@ -86,7 +83,7 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
-            beside=[*beside.work(source_admin, target_admin, target, topics, settings.configs), *checkpoints],
+            beside=[*beside.work(from_source, from_target, target, topics, settings.configs), *checkpoints],
         )
         started(engine)
         await engine.run()

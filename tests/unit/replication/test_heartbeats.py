@@ -53,11 +53,11 @@ class Target:
             raise asyncio.CancelledError
 
     def run(self, seconds=1.0):
-        both: Any = self, self
+        me: Any = self
 
         async def inside():
             try:
-                await Heartbeats(*both, HeartbeatSettings("A", "B", TOPIC, seconds)).run()
+                await Heartbeats(me, me, HeartbeatSettings("A", "B", TOPIC, seconds)).run()
             except asyncio.CancelledError:
                 return
 
