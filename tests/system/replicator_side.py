@@ -78,6 +78,13 @@ class Worker:
         except subprocess.TimeoutExpired:
             raise AssertionError(f"{self.name} has not ended after {seconds:g} s:\n{tail(self.log, 20)}") from None
 
+    def close(self) -> None:
+        """Ends it however it is, and prints its last words, which pytest shows where a test failed."""
+        if self.code is None:
+            self.send(signal.SIGCONT)
+            self.kill()
+        sys.stdout.write(f"--- {self.log} (exit {self.code})\n{tail(self.log, 30)}\n")
+
     def says(self, text: str) -> bool:
         return text in self.log.read_text(errors="replace")
 
@@ -98,9 +105,7 @@ def working(pair: Pair, config: Path, folder: Path, *arguments: str, name: str =
     try:
         yield worker
     finally:
-        if worker.code is None:
-            worker.send(signal.SIGCONT)
-            worker.kill()
+        worker.close()
 
 
 class Load(NamedTuple):

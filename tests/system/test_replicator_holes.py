@@ -69,9 +69,7 @@ class Scene:
 
     def close(self) -> None:
         for worker in self.workers:
-            if worker.code is None:
-                worker.send(signal.SIGCONT)
-                worker.kill()
+            worker.close()
         self.compared.close()
         self.pair.lab.proxy.clear()
 
