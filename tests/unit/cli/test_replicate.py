@@ -1,0 +1,49 @@
+"""Which flows ``replicate`` runs, and of which it writes the heartbeats alone."""
+
+from __future__ import annotations
+
+import pytest
+
+from failover.cli.frame import Settings
+from failover.cli.replicate import _flows, _heartbeats_alone
+from failover.config.load import load_config
+
+THREE = "".join(f"{alias}.bootstrap.servers = {alias}:1\n" for alias in "ABC")
+
+
+def chosen(tmp_path, text, *targets, source=None, target=None):
+    """Gives the names of the flows that copy, and of those whose heartbeats alone are written."""
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B, C\n{THREE}{text}")
+    config, settings = load_config(path), Settings()
+    settings.source, settings.target = source, target
+    flows = _flows(settings, config, targets)
+    alone = _heartbeats_alone(settings, config, flows, targets)
+    return " ".join(flow.name for flow in flows), " ".join(flow.name for flow in alone)
+
+
+ONE = "A->B.enabled = true\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "targets", "named", "alone"),
+    [
+        # MirrorMaker 2's driver runs every pair of clusters
+        (ONE, (), {}, "A->C B->A B->C C->A C->B"),
+        (f"{ONE}emit.heartbeats.enabled = false\n", (), {}, ""),
+        (f"{ONE}emit.heartbeats.enabled = false\nB->A.emit.heartbeats.enabled = true\n", (), {}, "B->A"),
+        (f"{ONE}C->B.emit.heartbeats.enabled = false\n", ("B",), {}, ""),
+        (ONE, ("B",), {}, "C->B"),
+        (ONE, (), {"source": "A", "target": "B"}, "B->A"),
+        (ONE, (), {"source": "A"}, "B->A"),
+        (ONE, (), {"target": "B"}, "B->A"),
+    ],
+)
+def test_heartbeats_of_flows_that_copy_nothing(tmp_path, text, targets, named, alone):
+    assert chosen(tmp_path, text, *targets, **named) == ("A->B", alone)
+
+
+def test_a_flow_that_copies_writes_its_own(tmp_path):
+    text = f"{ONE}B->A.enabled = true\n"
+    assert chosen(tmp_path, text) == ("A->B B->A", "A->C B->C C->A C->B")
+    assert chosen(tmp_path, text, source="A", target="B") == ("A->B", "")
