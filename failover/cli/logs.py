@@ -6,10 +6,15 @@ import json
 import logging
 import sys
 import time
+from collections.abc import Callable
 
 
 class JsonLines(logging.Formatter):
-    """Formats a record as one JSON object: time (RFC 3339, UTC), level, logger, message."""
+    """Formats a record as one JSON object: time (RFC 3339, UTC), level, logger, flow if there is one, message."""
+
+    def __init__(self, flow: Callable[[], str]) -> None:
+        super().__init__()
+        self._flow = flow
 
     def format(self, record: logging.LogRecord) -> str:
         """Gives the line."""
@@ -18,6 +23,7 @@ class JsonLines(logging.Formatter):
             "time": f"{moment}.{int(record.msecs):03d}Z",
             "level": record.levelname.lower(),
             "logger": record.name,
+            **({"flow": flow} if (flow := self._flow()) else {}),
             "message": record.getMessage(),
         }
         if record.exc_info:
@@ -26,7 +32,11 @@ class JsonLines(logging.Formatter):
 
 
 class TextLines(logging.Formatter):
-    """Formats a record as time, level and message, control characters made visible."""
+    """Formats a record as time, level, flow if there is one, and message, control characters made visible."""
+
+    def __init__(self, flow: Callable[[], str]) -> None:
+        super().__init__("%(asctime)sZ %(levelname)s %(message)s")
+        self._flow = flow
 
     @staticmethod
     def converter(seconds: float | None) -> time.struct_time:
@@ -37,14 +47,18 @@ class TextLines(logging.Formatter):
         """Gives the line."""
         from failover.report.inert import inert_line
 
-        record.msg, record.args = inert_line(record.getMessage()), None
+        flow = self._flow()
+        record.msg, record.args = inert_line(f"[{flow}] {record.getMessage()}" if flow else record.getMessage()), None
         return super().format(record)
 
 
-def set_up(verbosity: int, quiet: bool, log_format: str) -> None:
-    """Sends this package's log to stderr; the Kafka client's own lines only at -vv."""
+def set_up(verbosity: int, quiet: bool, log_format: str, flow: Callable[[], str] = str) -> None:
+    """Sends this package's log to stderr; the Kafka client's own lines only at -vv.
+
+    ``flow`` names the flow that a line is about, "" where there is only one.
+    """
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(JsonLines() if log_format == "json" else TextLines("%(asctime)sZ %(levelname)s %(message)s"))
+    handler.setFormatter(JsonLines(flow) if log_format == "json" else TextLines(flow))
     logger = logging.getLogger("failover")
     logger.handlers[:] = [handler]
     logger.propagate = False

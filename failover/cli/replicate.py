@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import logging
 import signal
 from typing import TYPE_CHECKING
 
@@ -11,13 +10,11 @@ import click
 
 from failover.cli.frame import Command, Settings, pass_settings
 from failover.cli.wiring import load
-from failover.errors import FlowAmbiguous
+from failover.errors import FailoverError, FlowAmbiguous
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig
-    from failover.replication.engine import Engine
-
-_log = logging.getLogger("failover.replicate")
+    from failover.replication.flows import Work
 
 
 @click.command(cls=Command)
@@ -31,17 +28,19 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
     stopped for the flow. Ctrl-C or SIGTERM ends it in good order.
     """
     from failover.cli.logs import set_up
+    from failover.replication.flows import FLOW
 
-    set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format)
+    set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format, FLOW.get)
     config = load(settings)
     flows = _flows(settings, config, targets)
     from failover.kafka.wire.thread import new_loop
 
     alone = _heartbeats_alone(settings, config, flows, targets)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        number = runner.run(_run(settings, config, flows, alone, alongside=alongside))
-    settings.say("stopped in good order; where every partition stands is on record")
-    return 128 + number if number else 0
+        code = runner.run(_run(settings, config, flows, alone, alongside=alongside))
+    if code in (0, 130, 143):
+        settings.say("stopped in good order; where every partition stands is on record")
+    return code
 
 
 def _flows(settings: Settings, config: Config, targets: tuple[str, ...]) -> list[FlowConfig]:
@@ -80,54 +79,45 @@ def _heartbeats_alone(
 async def _run(
     settings: Settings, config: Config, flows: list[FlowConfig], alone: list[FlowConfig], *, alongside: bool
 ) -> int:
-    """Runs the flows side by side, and heartbeats ``alone`` with them.
+    """Runs the flows side by side, and heartbeats ``alone`` with them; gives the exit code.
 
-    Gives the number of the signal that ended them, 0 if none did.
+    Raises what ended the only flow.
     """
+    from failover.replication.flows import Flows, worst
+    from failover.replication.options import read_restart
     from failover.replication.running import beat, replicate
 
-    engines: list[Engine] = []
+    def work(flow: FlowConfig) -> Work:
+        return lambda started: replicate(
+            config,
+            flow,
+            source_silence=settings.source_timeout(),
+            target_silence=settings.target_timeout(),
+            alongside=alongside,
+            started=started,
+        )
+
+    side_by_side = Flows({flow.name: work(flow) for flow in flows}, read_restart(config))
     stopped: list[int] = []
-    loop = asyncio.get_running_loop()
 
     def stop(number: int) -> None:
         stopped.append(number)
-        for engine in engines:
-            engine.stop()
-        if not engines or len(stopped) > 1:
-            for task in tasks:
-                task.cancel()
+        side_by_side.stop()
 
-    def started(engine: Engine) -> None:
-        engines.append(engine)
-        if stopped:
-            engine.stop()
-
+    loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
-    tasks = [
-        loop.create_task(
-            replicate(
-                config,
-                flow,
-                source_silence=settings.source_timeout(),
-                target_silence=settings.target_timeout(),
-                alongside=alongside,
-                started=started,
-            ),
-            name=flow.name,
-        )
-        for flow in flows
-    ]
     beats = [loop.create_task(beat(config, flow, silence=settings.target_timeout())) for flow in alone]
-    results = await asyncio.gather(*tasks, return_exceptions=True)
-    for task in beats:
-        task.cancel()
-    await asyncio.gather(*beats, return_exceptions=True)
-    errors = [result for result in results if isinstance(result, BaseException)]
-    failures = [error for error in errors if not (stopped and isinstance(error, asyncio.CancelledError))]
-    if failures:
-        for error in failures[1:]:
-            _log.error("%s", error)
-        raise failures[0]
-    return stopped[0] if stopped else 0
+    try:
+        failures = await side_by_side.run()
+    finally:
+        for task in beats:
+            task.cancel()
+        await asyncio.gather(*beats, return_exceptions=True)
+    failure = worst(failures)
+    if failure is None:
+        return 128 + stopped[0] if stopped else 0
+    if len(flows) == 1:
+        raise failure
+    settings.say(f"{len(failures)} of {len(flows)} flows ended with an error: {', '.join(failures)}")
+    return failure.exit_code if isinstance(failure, FailoverError) else 1

@@ -52,11 +52,6 @@ class TopicSelection(msgspec.Struct, frozen=True, kw_only=True):
             return "the topic map says not to mirror it"
         return None
 
-    def skipping(self, topic: str) -> str | None:
-        """Gives the line for the log, ``Skipping topic T (reason)``; None when the topic is mirrored."""
-        reason = self.why_not(topic)
-        return None if reason is None else f"Skipping topic {topic} ({reason})"
-
 
 def selection_from(
     settings: Mapping[str, str], source: str, target: str, policy: ReplicationPolicy, *, unofficial: bool = False

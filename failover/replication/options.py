@@ -15,6 +15,7 @@ from failover.config.mm2_keys import SOURCE
 from failover.config.settings import Setting, Settings
 from failover.errors import ConfigError
 from failover.replication.batches import Limits
+from failover.replication.flows import Restart
 from failover.replication.reader import ReadSettings
 from failover.replication.writer import WriteSettings
 
@@ -48,6 +49,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
     own = config.failover
     consumer = Settings(client_properties(flow.connectors[SOURCE], "source", "consumer"))
     producer = Settings(client_properties(flow.connectors[SOURCE], "target", "producer"))
+    restart = read_restart(config)
     isolation = flow.isolation_level
     if isolation not in ("read_committed", "read_uncommitted"):
         raise _wrong(consumer["isolation.level"], "write read_committed or read_uncommitted")
@@ -59,9 +61,9 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
     return ReplicateOptions(
         buffer_bytes=_size(own, "replicator.buffer.memory", 256 << 20),
         rate_bytes=_size(own, "replicator.rate.limit.bytes", 0),
-        restart=cast(Literal["never", "backoff"], _choice(own, "replicator.restart", ("backoff", "never"))),
-        restart_min=_seconds(own, "replicator.restart.min", 1.0),
-        restart_max=_seconds(own, "replicator.restart.max", 60.0),
+        restart=restart.kind,
+        restart_min=restart.least,
+        restart_max=restart.most,
         exactly_once=cast(
             Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
         ),
@@ -78,6 +80,16 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
             limits=Limits(batch_bytes=min(512 << 10, request_bytes)),
         ),
         write=WriteSettings(request_bytes=request_bytes),
+    )
+
+
+def read_restart(config: Config) -> Restart:
+    """Reads how what stands still is tried again; raises ConfigError."""
+    own = config.failover
+    return Restart(
+        cast(Literal["never", "backoff"], _choice(own, "replicator.restart", ("backoff", "never"))),
+        _seconds(own, "replicator.restart.min", 1.0),
+        _seconds(own, "replicator.restart.max", 60.0),
     )
 
 

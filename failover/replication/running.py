@@ -8,9 +8,12 @@ from collections.abc import Callable, Coroutine
 from functools import partial
 from typing import Any
 
+import msgspec
+
 from failover.config.clients import ClientSettings
 from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import SOURCE
+from failover.errors import ConfigError
 from failover.inventory.flow import Flow, flow_of
 from failover.kafka.wire.cluster import WireCluster
 from failover.replication.acl_sync import AclSync
@@ -19,6 +22,7 @@ from failover.replication.checkpointing import beside_copying, checkpoint_option
 from failover.replication.config_sync import ConfigSync
 from failover.replication.engine import Engine
 from failover.replication.heartbeats import Heartbeats, heartbeat_settings
+from failover.replication.loops import Loops
 from failover.replication.options import read_options
 from failover.replication.positions import Positions, positions_topic
 from failover.replication.repeating import repeat
@@ -53,7 +57,9 @@ async def replicate(
     """
     options = read_options(config, flow_config)
     settings = topic_settings(config, flow_config)
-    flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
+    flow = _flow(config, flow_config)
+    loops = Loops(flows_of(config))
+    loops.refuse(flow, flow_config)
     connector = flow_config.connectors[SOURCE]
     beside = _Beside(flow_config, flow)
     checkpointing = checkpoint_options(config, flow_config, flow)
@@ -64,7 +70,7 @@ async def replicate(
         await look_beside(target_admin, flow.internal.connect_group, flow=flow_config.name, alongside=alongside)
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
-        topics = Topics(source_admin, target_admin, flow, settings)
+        topics = Topics(source_admin, target_admin, flow, settings, loops)
         # Connections of their own: what is asked there may take long, and copying waits for nobody.
         apart = _Clusters(stack)
         from_source = await apart.open(flow.source, flow_config.client("source", "admin"), source_silence)
@@ -89,6 +95,26 @@ async def replicate(
         await engine.run()
 
 
+def _flow(config: Config, flow_config: FlowConfig) -> Flow:
+    """Works out a flow's rules; those of other flows, if they cannot be, are no reason to fail."""
+    selected = SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias)
+    ends = {flow_config.source.alias, flow_config.target.alias}
+    both = tuple(flow for flow in config.flows if {flow.source.alias, flow.target.alias} == ends)
+    try:
+        return flow_of(msgspec.structs.replace(config, flows=both), selected)
+    except ConfigError:
+        return flow_of(msgspec.structs.replace(config, flows=(flow_config,)), selected)
+
+
+def flows_of(config: Config) -> list[Flow]:
+    """Works out the rules of every enabled flow that has usable ones."""
+    found = []
+    for flow_config in config.enabled_flows:
+        with contextlib.suppress(ConfigError):  # that flow's own run says it
+            found.append(_flow(config, flow_config))
+    return found
+
+
 async def beat(config: Config, flow_config: FlowConfig, *, silence: float) -> None:
     """Writes the heartbeats of a flow that copies nothing, until cancelled, whatever is wrong with its target.
 
@@ -99,7 +125,7 @@ async def beat(config: Config, flow_config: FlowConfig, *, silence: float) -> No
 
 
 async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None:
-    flow = flow_of(config, SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias))
+    flow = _flow(config, flow_config)
     settings = heartbeat_settings(flow_config, flow.internal.heartbeats)
     if settings is None:
         return

@@ -22,6 +22,7 @@ from failover.kafka.wire.topics import (
     describe_topic_configs,
 )
 from failover.model.names import Fault, TopicPartition
+from failover.replication.loops import Loops
 from failover.replication.topic_configs import ConfigRule, config_rule, new_topic_configs
 from failover.replication.topic_creation import create_with_what_is_taken
 from failover.replication.topics_seen import (
@@ -86,13 +87,21 @@ class Topics:
     what a cluster does not say for the moment leaves a pair as it was known before.
     """
 
-    def __init__(self, source: WireCluster, target: WireCluster, flow: Flow, settings: TopicSettings) -> None:
+    def __init__(
+        self,
+        source: WireCluster,
+        target: WireCluster,
+        flow: Flow,
+        settings: TopicSettings,
+        loops: Loops | None = None,
+    ) -> None:
         self.seen = TopicsSeen()
         self.looked = asyncio.Event()
         self._source = source
         self._target = target
         self._flow = flow
         self._settings = settings
+        self._loops = loops
 
     async def refresh(self) -> Changes:
         """Looks once, makes and enlarges target topics, waits a little for their leaders, and logs what is new.
@@ -132,7 +141,7 @@ class Topics:
     # -- one look --------------------------------------------------------------------------------
 
     async def _look(self) -> TopicsSeen:
-        look = _Look(self._flow, self.seen)
+        look = _Look(self._flow, self.seen, self._loops)
         sources = await self._listed(look)
         targets = await self._target.metadata({look.choice.targets[topic] for topic in sources})
         states = dict(targets.topics)
@@ -231,10 +240,11 @@ class Topics:
 class _Look:
     """Gathers what one look finds."""
 
-    def __init__(self, flow: Flow, last: TopicsSeen) -> None:
+    def __init__(self, flow: Flow, last: TopicsSeen, loops: Loops | None) -> None:
         self.choice = Choice({}, {}, [])
         self._flow = flow
         self._last = last
+        self._loops = loops
         self._pairs: dict[TopicPartition, Pair] = {}
         self._wanted: dict[str, int] = {}
         self._faults: dict[str, TopicFault] = {}
@@ -243,10 +253,10 @@ class _Look:
         self._notices: list[Notice] = []
 
     def choose(self, topics: Iterable[str]) -> None:
-        self.choice = choose(self._flow, topics)
+        self.choice = choose(self._flow, topics, self._loops)
         self._faults.update((fault.topic, fault) for fault in self.choice.faults)
-        for topic in self.choice.skipped:
-            self._notice("topic-skipped", topic, self._flow.topics.skipping(topic) or "")
+        for topic, why in self.choice.skipped.items():
+            self._notice("topic-skipped", topic, f"Skipping topic {topic} ({why})")
 
     def refuse(self, topic: str, step: str, reason: Fault, *, factor: int = 0, brokers: int = 0) -> None:
         """Notes why a topic cannot be copied, in whole or in part; the first reason counts."""

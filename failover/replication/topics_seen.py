@@ -12,6 +12,7 @@ from failover.inventory.flow import Flow
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.mm2.internal_topics import is_own_topic
 from failover.model.names import TopicPartition
+from failover.replication.loops import Loops
 
 _LEGAL_NAME = re.compile(r"[a-zA-Z0-9._-]{1,249}")  # Kafka: Topic.validate
 _OWN_OF_FLOW = ("offset_syncs", "checkpoints", "heartbeats", "connect_configs", "connect_offsets", "connect_status")
@@ -119,26 +120,28 @@ class Choice(NamedTuple):
     faults: list[TopicFault]
 
 
-def choose(flow: Flow, topics: Iterable[str]) -> Choice:
+def choose(flow: Flow, topics: Iterable[str], loops: Loops | None = None) -> Choice:
     """Sorts topics into those the flow mirrors, those it does not, and those whose target name cannot be used."""
+    loops = loops or Loops()
     targets: dict[str, str] = {}
     skipped: dict[str, str] = {}
     for topic in sorted(topics):
-        why = flow.topics.why_not(topic)
-        if why is None:
-            targets[topic] = flow.target_topic(topic)
-        else:
+        if why := flow.topics.why_not(topic) or loops.echo(flow, topic):
             skipped[topic] = why
+        else:
+            targets[topic] = flow.target_topic(topic)
     sources: dict[str, list[str]] = {}
     for topic, target in targets.items():
         sources.setdefault(target, []).append(topic)
-    faults = [fault for topic, target in targets.items() if (fault := _misnamed(flow, topic, target, sources[target]))]
+    faults = [
+        fault for topic, target in targets.items() if (fault := _misnamed(flow, topic, target, sources[target], loops))
+    ]
     for fault in faults:
         del targets[fault.topic]
     return Choice(targets, skipped, faults)
 
 
-def _misnamed(flow: Flow, topic: str, target: str, sources: list[str]) -> TopicFault | None:
+def _misnamed(flow: Flow, topic: str, target: str, sources: list[str], loops: Loops) -> TopicFault | None:
     where = f"topic {topic} of {flow.source}"
     if len(sources) > 1:
         others = ", ".join(other for other in sources if other != topic)
@@ -157,6 +160,15 @@ def _misnamed(flow: Flow, topic: str, target: str, sources: list[str]) -> TopicF
             f"{where}: a topic cannot be called {target!r} on {flow.target} ({len(target)} characters)",
             "a name has at most 249 characters, letters, digits, '.', '_' and '-'; exclude the topic or rename it in "
             "failover.replication.policy.topic.map",
+        )
+    if path := loops.path(flow, topic):
+        return TopicFault(
+            topic,
+            target,
+            "loop",
+            f"{where} becomes {target} on {flow.target} and would come back as itself ({' -> '.join(path)}); it is not"
+            " copied",
+            "let one direction alone select it: topics.exclude in the other",
         )
     own = {getattr(flow.internal, name) for name in _OWN_OF_FLOW}
     if target in own or target.startswith("__") or is_own_topic(target):
