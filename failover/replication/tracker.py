@@ -166,9 +166,12 @@ class Tracker:
         unread = self._take_commits(answers, at)
         await self._follow()
         due = self._agenda.due(time.monotonic(), AT_ONCE)
-        changed = await self._translate(due) if due else {}
+        changed, exact = await self._translate(due) if due else ({}, frozenset())
         ends, ends_older = await self._source_ends()
         await self._record(changed, ends, (unread, ends_older), at)
+        now = time.monotonic()
+        for wanted in due:
+            self._agenda.asked(wanted, now, exact=wanted in exact)
 
     # -- the groups and what they committed ------------------------------------------------------
 
@@ -257,8 +260,10 @@ class Tracker:
 
     # -- translating -----------------------------------------------------------------------------
 
-    async def _translate(self, due: Sequence[Wanted]) -> dict[tuple[str, TopicPartition], Position]:
-        """Translates positions; gives those whose answer is another than the one on record."""
+    async def _translate(
+        self, due: Sequence[Wanted]
+    ) -> tuple[dict[tuple[str, TopicPartition], Position], frozenset[Wanted]]:
+        """Translates positions; gives those whose answer is another than the one on record, and which are exact."""
         places = list(dict.fromkeys(wanted.place for wanted in due))
         sources = list(dict.fromkeys(wanted.source for wanted in due))
         topics = (await self._target.metadata({place.topic for place in places})).topics
@@ -269,8 +274,8 @@ class Tracker:
         evidence = Evidence(syncs, source_logs, target_logs)
         questions = {each: Question(each.group, each.place, each.source, each.commit.offset, None) for each in due}
         found = await self._answer(list(questions.values()), evidence)
-        now = time.monotonic()
         changed: dict[tuple[str, TopicPartition], Position] = {}
+        exact: set[Wanted] = set()
         for wanted, question in questions.items():
             log = target_logs.get(wanted.place)
             before = self.positions.get(wanted.group, {}).get(wanted.place)
@@ -279,11 +284,11 @@ class Tracker:
                 end = source_logs.get(wanted.source)
                 seen = Seen(log, topics[wanted.place.topic].topic_id_text or "", None if end is None else end.end, at)
                 position = settled(wanted, found.get(question), seen, before)
-            exact = position is not None and position.known.precision == Precision.EXACT
-            self._agenda.asked(wanted, now, exact=exact)
+            if position is not None and position.known.precision == Precision.EXACT:
+                exact.add(wanted)
             if position is not None and differs(position, before):
                 changed[wanted.group, wanted.place] = position
-        return changed
+        return changed, frozenset(exact)
 
     async def _answer(self, questions: Sequence[Question], evidence: Evidence) -> Answers:
         """Asks the evidence in a thread: comparing many records takes longer than copying may wait."""
