@@ -102,14 +102,21 @@ class FakeCluster:
         return self
 
     def append(
-        self, name: str, key: bytes | None, value: bytes | None, *, timestamp: int = 0, partition: int = 0
+        self,
+        name: str,
+        key: bytes | None,
+        value: bytes | None,
+        *,
+        timestamp: int = 0,
+        partition: int = 0,
+        headers: tuple[tuple[str, bytes | None], ...] = (),
     ) -> FakeCluster:
         """Appends one record, creating the topic when it is not there."""
         if name not in self.infos:
             self.topic(name)
         tp = TopicPartition(name, partition)
         end = self.logs[tp].end
-        self.log.setdefault(tp, []).append(Record(end, timestamp, key, value))
+        self.log.setdefault(tp, []).append(Record(end, timestamp, key, value, headers))
         self.logs[tp] = LogRange(self.logs[tp].start, end + 1)
         return self
 
