@@ -20,6 +20,7 @@ from failover.replication.mm2_checkpoints import Mm2Checkpoints
 PLACE, OTHER = TopicPartition("a.orders", 0), TopicPartition("a.orders", 1)
 TOPIC = NewTopic("a.checkpoints.internal", 1, 1, {"cleanup.policy": "compact"})
 NOW_MS = int(time.time() * 1000)
+NOBODY: Any = None
 
 
 class Topic:
@@ -84,12 +85,12 @@ def rounds(checkpoints: Mm2Checkpoints, count: int = 1) -> None:
 
 
 def test_what_is_written_once_is_not_written_again(topic: Topic) -> None:
-    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8), OTHER: (5, 5)}), None, TOPIC), 3)
+    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8), OTHER: (5, 5)}), NOBODY, TOPIC), 3)
     assert topic.written() == [("g", 0, 10, 8), ("g", 1, 5, 5)]
     assert topic.records[0].timestamp == 1_000
     assert topic.opened == 1
     # nor by the next process
-    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8), OTHER: (5, 5)}), None, TOPIC))
+    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8), OTHER: (5, 5)}), NOBODY, TOPIC))
     assert len(topic.records) == 2
 
 
@@ -104,27 +105,27 @@ def test_what_is_written_once_is_not_written_again(topic: Topic) -> None:
 )
 def test_records_follow_mirror_makers_rule(topic: Topic, then: tuple[int, int], written: bool) -> None:
     for offsets in ((10, 8), then):
-        rounds(Mm2Checkpoints(tracker(g={PLACE: offsets}), None, TOPIC))
+        rounds(Mm2Checkpoints(tracker(g={PLACE: offsets}), NOBODY, TOPIC))
     assert topic.written() == [("g", 0, 10, 8), *([("g", 0, *then)] if written else [])]
 
 
 def test_groups_that_are_gone_and_positions_nobody_looks_after_are_not_written(topic: Topic) -> None:
     gone = tracker(g={PLACE: (10, 8)})
     gone.looked.clear()
-    rounds(Mm2Checkpoints(gone, None, TOPIC))
+    rounds(Mm2Checkpoints(gone, NOBODY, TOPIC))
     idle = tracker(g={PLACE: (10, 8)})
     idle.leads = False
-    rounds(Mm2Checkpoints(idle, None, TOPIC))
+    rounds(Mm2Checkpoints(idle, NOBODY, TOPIC))
     assert topic.records == []
 
 
 def test_nothing_is_written_while_somebody_else_does(topic: Topic, caplog: pytest.LogCaptureFixture) -> None:
     topic.theirs(3, 3, timestamp=NOW_MS - 5_000)
-    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), None, TOPIC, quiet=60)
+    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=60)
     rounds(ours, 2)
     assert topic.written() == []
     assert [text for text in caplog.messages if "somebody else writes" in text] == caplog.messages[:1]
-    old = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), None, TOPIC, quiet=4)
+    old = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=4)
     rounds(old)
     assert topic.written() == [("g", 0, 10, 8)]
     # and when they come back, it ends at once
@@ -136,7 +137,7 @@ def test_nothing_is_written_while_somebody_else_does(topic: Topic, caplog: pytes
 
 def test_whoever_is_known_to_have_stopped_is_not_waited_for(topic: Topic) -> None:
     topic.theirs(3, 3)
-    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), None, TOPIC, stopped=True)
+    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, stopped=True)
     rounds(ours)
     assert topic.written() == [("g", 0, 10, 8)]
     topic.theirs(11, 9)
@@ -147,5 +148,5 @@ def test_whoever_is_known_to_have_stopped_is_not_waited_for(topic: Topic) -> Non
 
 def test_records_nobody_can_read_count_as_somebody_elses(topic: Topic) -> None:
     topic.records.append(Record(0, NOW_MS, b"\x00", b"x"))
-    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), None, TOPIC))
+    rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC))
     assert len(topic.records) == 1
