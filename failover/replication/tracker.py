@@ -15,7 +15,7 @@ from functools import partial
 
 import msgspec
 
-from failover.errors import ClusterUnreachable, FailoverError
+from failover.errors import ClusterUnreachable, FailoverError, NotAuthorized
 from failover.inventory.comparing import record_comparison
 from failover.inventory.flow import Flow
 from failover.inventory.look import in_background
@@ -48,6 +48,7 @@ _TOPICS_SECONDS = 30.0
 _IDLE_SECONDS = 30.0
 _SYNCS_SECONDS = 2.0
 _LOOK_SECONDS = 1.0
+_RIGHTS_SECONDS = 60.0
 _NAMED = 1_000
 _WINDOW_BYTES = 2 << 20
 
@@ -100,6 +101,8 @@ class Tracker:
         self._first: frozenset[str] | None = None
         self._following: asyncio.Future[None] | None = None
         self._history = False
+        self._records = True
+        self._again = 0.0
         self._troubles = Troubles()
         self._of_brokers: Aside[int, dict[str, ListedGroup]] = Aside(partial(groups_of_brokers, source))
         self._of_groups: Aside[str, GroupOffsets] = Aside(partial(committed_offsets, source))
@@ -132,8 +135,8 @@ class Tracker:
                 await asyncio.sleep(min(self.options.interval, _LOOK_SECONDS))
                 continue
             try:
-                if not opened:
-                    await self.open()
+                if not opened or (not self._records and started >= self._again):
+                    await self._try_open()
                     opened = True
                 await self.cycle()
                 self.leads = True
@@ -149,6 +152,20 @@ class Tracker:
             spent = time.monotonic() - started
             # However long a cycle takes, this is no more than half of the work of one core.
             await asyncio.sleep(max(self.options.interval - spent, min(spent, 60.0)))
+
+    async def _try_open(self) -> None:
+        """Opens; without the rights for the topic positions are known here alone, and it is tried again later."""
+        try:
+            await self.open()
+            self._records = True
+        except NotAuthorized as error:
+            self._records = False
+            self._again = time.monotonic() + _RIGHTS_SECONDS
+            self._troubles.tell(
+                "rights",
+                f"exact checkpoints: {error.message}; {error.hint}; nothing is kept for a plan until then",
+                over="exact checkpoints: are kept now",
+            )
 
     async def close(self) -> None:
         """Gives up what is asked beside."""
@@ -353,13 +370,14 @@ class Tracker:
         known = self.positions.keys() | recorded.keys()
         count = sum(len(recorded.get(group, self.positions.get(group, {}))) for group in known)
         records.append(record_of(beat_record(self._own_group, self._log.place.topic, len(known), count), beat))
-        await self._log.write(records)
+        if self._records:
+            await self._log.write(records)
         self.positions.update(recorded)
         self._ends.update((place, (end.end, end.sync)) for place, end in ends.items())
 
     def _partly(self) -> list[str]:
         """Tells which brokers give no answer; names what is wrong for as long as it is."""
-        present = []
+        present = [] if self._records else ["rights"]
         if late := self._of_groups.late:
             present.append("groups")
             shown = ", ".join(sorted(late)[:3]) + (f" and {len(late) - 3} more" if len(late) > 3 else "")

@@ -300,3 +300,31 @@ def test_run_goes_on_after_errors_and_leads_only_when_it_may(world: World, caplo
     assert placed(world, "g") == {PLACE: (10, 10, "exact")}
     assert [text for text in caplog.messages if "tried again" in text]
     assert [text for text in caplog.messages if "go on" in text]
+
+
+def test_without_the_rights_for_the_topic_positions_are_known_all_the_same(
+    world: World, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    world.commit("g", "orders", 10)
+    world.kept.denied = True
+    tracker = world.tracker(interval=0.01)
+
+    async def until(check: Callable[[], bool]) -> None:
+        async with asyncio.timeout(20):
+            while not check():  # noqa: ASYNC110 - what is waited for tells nobody
+                await asyncio.sleep(0.005)
+
+    async def run() -> None:
+        task = asyncio.ensure_future(tracker.run())
+        await until(lambda: tracker.leads and PLACE in tracker.positions.get("g", {}))
+        assert world.kept.records == []
+        world.kept.denied = False
+        monkeypatch.setattr(tracker, "_again", 0.0)
+        await until(lambda: bool(placed(world, "g")))
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(run())
+    [denied, over] = [text for text in caplog.messages if "kept" in text]
+    assert "grant WRITE" in denied
+    assert "are kept now" in over

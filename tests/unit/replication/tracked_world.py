@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from failover.errors import ClusterUnreachable
+from failover.errors import ClusterUnreachable, NotAuthorized
 from failover.inventory.flow import Flow
 from failover.kafka.wire.append import NewRecord
 from failover.kafka.wire.logs import OffsetAt
@@ -61,16 +61,18 @@ class Side:
 
 
 class Kept:
-    """Is the exact checkpoints topic. ``failing``: the error of the next write."""
+    """Is the exact checkpoints topic. ``failing``: the error of the next write; ``denied``: it may not be used."""
 
     place = TopicPartition("mm2-exact-checkpoints.a.internal", 0)
 
     def __init__(self) -> None:
         self.records: list[Record] = []
         self.failing: Exception | None = None
+        self.denied = False
 
     async def open(self) -> None:
-        pass
+        if self.denied:
+            raise NotAuthorized("no WRITE", alias="b", hint="grant WRITE")
 
     async def read(self) -> Exact:
         return self.found()
