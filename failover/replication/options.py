@@ -29,6 +29,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``rate_bytes``: read from the source a second, 0: no bound (``failover.replicator.rate.limit.bytes``).
     ``restart``: whether a partition that stands still is tried again, after ``restart_min`` to ``restart_max`` seconds.
     ``exactly_once`` required: a shard that cannot be fenced stands still.
+    ``lag_group``: positions are committed on the source, too (``failover.replicator.lag.group``).
     """
 
     buffer_bytes: int = 256 << 20
@@ -37,6 +38,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     restart_min: float = 1.0
     restart_max: float = 60.0
     exactly_once: Literal["required", "preferred"] = "preferred"
+    lag_group: bool = False
     refresh_seconds: float = 600.0
     offset_lag_max: int = 100
     from_start: bool = True
@@ -67,6 +69,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
         exactly_once=cast(
             Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
         ),
+        lag_group=own.boolean("replicator.lag.group") if "replicator.lag.group" in own else False,
         refresh_seconds=_refresh(flow),
         offset_lag_max=flow.offset_lag_max,
         from_start=reset == "earliest",

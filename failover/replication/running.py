@@ -13,15 +13,17 @@ import msgspec
 from failover.config.clients import ClientSettings
 from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import SOURCE
-from failover.errors import ConfigError
+from failover.errors import ConfigError, Refused
 from failover.inventory.flow import Flow, flow_of
 from failover.kafka.wire.cluster import WireCluster
+from failover.mm2.internal_topics import lag_group
 from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
 from failover.replication.checkpointing import beside_copying, checkpoint_options
 from failover.replication.config_sync import ConfigSync
 from failover.replication.engine import Engine
 from failover.replication.heartbeats import Heartbeats, heartbeat_settings
+from failover.replication.lag_group import EVERY_SECONDS, LagGroup
 from failover.replication.loops import Loops
 from failover.replication.options import read_options
 from failover.replication.positions import Positions, positions_topic
@@ -70,12 +72,18 @@ async def replicate(
         await look_beside(target_admin, flow.internal.connect_group, flow=flow_config.name, alongside=alongside)
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
+        _two_clusters(source_admin, target_admin)
         topics = Topics(source_admin, target_admin, flow, settings, loops)
         # Connections of their own: what is asked there may take long, and copying waits for nobody.
         apart = _Clusters(stack)
         from_source = await apart.open(flow.source, flow_config.client("source", "admin"), source_silence)
         from_target = await apart.open(flow.target, flow_config.client("target", "admin"), target_silence)
         checkpoints = beside_copying(flow, from_source, from_target, checkpointing)
+        lag: list[Work] = []
+        if options.lag_group:
+            group = LagGroup(from_source, lag_group(flow.target), lambda: engine.routes)
+            what = f"lag group of {flow_config.name}"
+            lag.append(partial(repeat, group.commit, seconds=EVERY_SECONDS, what=what))
         on_source = flow.internal.offset_syncs_on == flow.source
         engine = Engine(
             flow,
@@ -89,10 +97,19 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
-            beside=[*beside.work(from_source, from_target, target, topics, settings.configs), *checkpoints],
+            beside=[*beside.work(from_source, from_target, target, topics, settings.configs), *checkpoints, *lag],
         )
         started(engine)
         await engine.run()
+
+
+def _two_clusters(source: WireCluster, target: WireCluster) -> None:
+    """Raises ``Refused`` where both aliases lead to one cluster: records would be copied beside themselves."""
+    if source.cluster_id is not None and source.cluster_id == target.cluster_id:
+        raise Refused(
+            f"same-cluster: {source.alias} and {target.alias} are both cluster {source.cluster_id}",
+            hint="correct bootstrap.servers of one of them",
+        )
 
 
 def _flow(config: Config, flow_config: FlowConfig) -> Flow:
