@@ -15,27 +15,26 @@ from functools import partial
 
 import msgspec
 
-from failover.errors import ClusterUnreachable, FailoverError, NotAuthorized
+from failover.errors import FailoverError, NotAuthorized
 from failover.inventory.comparing import record_comparison
 from failover.inventory.flow import Flow
 from failover.inventory.look import in_background
 from failover.inventory.questions import Answers, Evidence, Question, answer
-from failover.inventory.selection import foreign_protocol
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.groups import groups_of_brokers
 from failover.kafka.wire.logs import LATEST, OffsetAt, list_offsets, log_ranges
 from failover.kafka.wire.offsets import GroupOffsets, committed_offsets
 from failover.kafka.wire.windows import read_windows
 from failover.mm2.exact_checkpoint import Beat, Position, SourceEnd, beat_record, end_record
-from failover.mm2.internal_topics import checkpoint_group, is_own_group
+from failover.mm2.internal_topics import checkpoint_group
 from failover.model.cluster import LogRange
-from failover.model.groups import Commit, GroupType, ListedGroup
+from failover.model.groups import Commit
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Window, WindowRequest
 from failover.model.translation import Precision
 from failover.replication.aside import Aside
 from failover.replication.exact_topic import CheckpointLog, record_of
 from failover.replication.repeating import Troubles
+from failover.replication.source_groups import SourceGroups
 from failover.replication.sync_columns import FollowedSyncs
 from failover.replication.tracked import Agenda, Seen, Wanted, differs, settled
 
@@ -45,7 +44,6 @@ AT_ONCE = 5_000
 """Positions translated in one cycle at most; the others follow in the next."""
 
 _TOPICS_SECONDS = 30.0
-_IDLE_SECONDS = 30.0
 _SYNCS_SECONDS = 2.0
 _LOOK_SECONDS = 1.0
 _RIGHTS_SECONDS = 60.0
@@ -91,20 +89,16 @@ class Tracker:
         self._own_group = checkpoint_group(flow.source, flow.target)
         self._agenda = Agenda(options.interval)
         self._commits: dict[str, GroupOffsets] = {}
-        self._idle: dict[str, tuple[str, float]] = {}
-        self._states: dict[str, str] = {}
         self._targets: dict[str, str | None] = {}
         self._ends: dict[TopicPartition, tuple[int, tuple[int, int] | None]] = {}
         self._partitions: dict[TopicPartition, TopicPartition] = {}
         self._topics_due = 0.0
-        self._listed: dict[int, dict[str, ListedGroup]] = {}
-        self._first: frozenset[str] | None = None
         self._following: asyncio.Future[None] | None = None
         self._history = False
         self._records = True
         self._again = 0.0
         self._troubles = Troubles()
-        self._of_brokers: Aside[int, dict[str, ListedGroup]] = Aside(partial(groups_of_brokers, source))
+        self._groups = SourceGroups(source, takes=flow.groups.matches, new=options.new_groups)
         self._of_groups: Aside[str, GroupOffsets] = Aside(partial(committed_offsets, source))
         self._of_logs: Aside[TopicPartition, LogRange] = Aside(partial(log_ranges, source))
         self._of_ends: Aside[TopicPartition, OffsetAt] = Aside(
@@ -169,7 +163,8 @@ class Tracker:
 
     async def close(self) -> None:
         """Gives up what is asked beside."""
-        for aside in (self._of_brokers, self._of_groups, self._of_logs, self._of_ends):
+        await self._groups.close()
+        for aside in (self._of_groups, self._of_logs, self._of_ends):
             await aside.close()
         if self._following is not None:
             self._following.cancel()
@@ -177,7 +172,9 @@ class Tracker:
 
     async def cycle(self) -> None:
         """Looks once and writes what changed. Raises ``FailoverError`` where it could not be done at all."""
-        groups = await self._groups()
+        groups = await self._groups.names()
+        for gone in self._commits.keys() - self._groups.listed:
+            self._forget(gone)
         at = _now_ms()
         answers = await self._of_groups(groups)
         unread = self._take_commits(answers, at)
@@ -190,46 +187,12 @@ class Tracker:
         for wanted in due:
             self._agenda.asked(wanted, now, exact=wanted in exact)
 
-    # -- the groups and what they committed ------------------------------------------------------
+    # -- what groups committed -------------------------------------------------------------------
 
-    async def _groups(self) -> list[str]:
-        """Names the groups to ask for their commits: those the flow takes, the ones without any less often."""
-        answers = await self._of_brokers(self._source.brokers)
-        faults = [found for found in answers.values() if isinstance(found, Fault)]
-        if faults and len(faults) == len(answers):
-            await self._source.metadata(())  # other brokers may have taken over
-            raise ClusterUnreachable(
-                f"no broker of cluster {self._source.alias} lists its groups: {faults[0].message}",
-                alias=self._source.alias,
-            )
-        for node, found in answers.items():
-            if not isinstance(found, Fault):
-                self._listed[node] = found
-        if not faults:
-            self._listed = {node: self._listed[node] for node in answers}
-        rows = {name: row for found in self._listed.values() for name, row in found.items() if self._takes(row)}
-        if self._first is None:
-            self._first = frozenset(rows)
-        elif not self.options.new_groups:
-            rows = {name: row for name, row in rows.items() if name in self._first}
-        for gone in self._commits.keys() - rows.keys():
-            self._commits.pop(gone)
-            self._agenda.drop(gone)
-            self.looked.pop(gone, None)
-        now = time.monotonic()
-        for name in [name for name, (state, until) in self._idle.items() if _woke(rows.get(name), state, until, now)]:
-            del self._idle[name]
-        names = [name for name in rows if name not in self._idle]
-        self._states = {name: row.state for name, row in rows.items()}
-        return names
-
-    def _takes(self, row: ListedGroup) -> bool:
-        return (
-            row.type not in (GroupType.SHARE, GroupType.STREAMS)
-            and not foreign_protocol((row,))
-            and not is_own_group(row.name)
-            and self.flow.groups.matches(row.name)
-        )
+    def _forget(self, group: str) -> None:
+        self._commits.pop(group)
+        self._agenda.drop(group)
+        self.looked.pop(group, None)
 
     def _take_commits(self, answers: Mapping[str, GroupOffsets | Fault], at: int) -> list[str]:
         """Compares what was read with what is on record; names the groups that gave no answer."""
@@ -248,7 +211,7 @@ class Tracker:
                 if topic is not None and isinstance(commit, Commit):
                     mine[TopicPartition(topic, source.partition)] = (source, commit)
             if not mine:
-                self._idle[group] = (self._states.get(group, ""), time.monotonic() + _IDLE_SECONDS)
+                self._groups.idle(group)
             self._commits[group] = offsets
             self._agenda.look(group, mine, self.positions.get(group, {}), at)
         return unread
@@ -412,10 +375,6 @@ class _Windows:
 
 def _ranges(found: Mapping[TopicPartition, LogRange | Fault]) -> dict[TopicPartition, LogRange]:
     return {tp: log for tp, log in found.items() if isinstance(log, LogRange)}
-
-
-def _woke(row: ListedGroup | None, state: str, until: float, now: float) -> bool:
-    return row is None or row.state != state or now >= until
 
 
 def _now_ms() -> int:

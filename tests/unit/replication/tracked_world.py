@@ -18,6 +18,7 @@ from failover.model.cluster import LogRange
 from failover.model.groups import Commit, GroupType, ListedGroup
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
+from failover.replication import source_groups
 from failover.replication import tracker as module
 from failover.replication.tracker import Tracker, TrackerOptions
 from failover.translate.segments import Syncs
@@ -120,7 +121,8 @@ class World:
         self.homes: dict[str, int] = {}
         self.down: set[int] = set()
         self.kept, self.syncs = Kept(), FakeSyncs()
-        for name in ("groups_of_brokers", "committed_offsets", "log_ranges", "list_offsets", "read_windows"):
+        monkeypatch.setattr(source_groups, "groups_of_brokers", self._groups_of_brokers)
+        for name in ("committed_offsets", "log_ranges", "list_offsets", "read_windows"):
             monkeypatch.setattr(module, name, getattr(self, f"_{name}"))
 
     def mirror(self, topic: str, partitions: int = 1, records: int = 0) -> None:
