@@ -18,6 +18,7 @@ from collections.abc import Iterable
 
 from failover.model.names import Fault, TopicPartition
 from failover.replication.batches import Outgoing, next_sequence, stamp
+from failover.replication.sync_rows import Row, SyncRows
 
 IN_FLIGHT = 5
 """Batches of one partition on their way at most: a broker remembers the last five of a producer, and only against
@@ -103,9 +104,7 @@ class Lane:
     __slots__ = (
         "_again",
         "_alone",
-        "_delta",
-        "_lag_max",
-        "_rows",
+        "_syncs",
         "_waiting",
         "_written",
         "buffered",
@@ -142,9 +141,7 @@ class Lane:
         self._again: deque[Flight] = deque()
         self._alone = True
         self._written = 0
-        self._delta: int | None = None
-        self._rows: list[tuple[int, int]] = []
-        self._lag_max = offset_lag_max
+        self._syncs = SyncRows(offset_lag_max)
 
     # -- the owner's side ------------------------------------------------------------------------
 
@@ -159,8 +156,7 @@ class Lane:
         self.leader_epoch = leader_epoch
         self.sequence = 0
         self._written = 0
-        self._delta = None
-        self._rows = [row for row in self._rows if row[0] < upstream and row[1] < downstream]
+        self._syncs.begin(upstream, downstream)
         self._open()
 
     def retry(self, *, fresh_from: int) -> bool:
@@ -228,8 +224,7 @@ class Lane:
         self._drop_waiting()
         self.upstream = self.fetch_offset = upstream
         self.leader_epoch = -1
-        self._delta = None
-        self._rows = [row for row in self._rows if row[0] < upstream]
+        self._syncs.begin(upstream)
 
     # -- the source's side -----------------------------------------------------------------------
 
@@ -330,15 +325,9 @@ class Lane:
 
     # -- for the record --------------------------------------------------------------------------
 
-    def syncs(self) -> list[tuple[int, int]]:
-        """Takes the pairs (source offset, target offset) of one record each that are to become offset syncs.
-
-        They stand wherever the difference of the two changes, at the last record acknowledged, and between these at
-        ends of batches about ``offset.lag.max`` records apart: MirrorMaker 2's own translation gets no nearer than to
-        the sync before (MM2: OffsetSyncWriter).
-        """
-        rows, self._rows = self._rows, []
-        return rows
+    def syncs(self) -> list[Row]:
+        """Takes the pairs (source offset, target offset) of one record each that are to become offset syncs."""
+        return self._syncs.take()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -349,28 +338,11 @@ class Lane:
         self.failures = 0
         self._written = batch.newest_timestamp  # by it the broker ages the producer
         self.downstream = flight.expected + batch.records
-        first, last = flight.expected, self.downstream - 1
-        if batch.first_source_offset - first != self._delta:
-            self._row(batch.first_source_offset, first)
-        self._delta = batch.last_source_offset - last
-        self._row(batch.last_source_offset, last)
+        self._syncs.copied(
+            (batch.first_source_offset, batch.last_source_offset), (flight.expected, self.downstream - 1)
+        )
         self.upstream = batch.next_source_offset if self.pending else self.fetch_offset
         self._alone = not self.pending
-
-    def _row(self, upstream: int, downstream: int) -> None:
-        """Adds a pair; of those that continue one another the last takes its place while the one before is near."""
-        rows = self._rows
-        delta = upstream - downstream
-        if rows and rows[-1] == (upstream, downstream):
-            return
-        if (
-            len(rows) >= 2
-            and rows[-1][0] - rows[-1][1] == delta == rows[-2][0] - rows[-2][1]
-            and downstream - rows[-2][1] <= self._lag_max
-        ):
-            rows[-1] = upstream, downstream
-        else:
-            rows.append((upstream, downstream))
 
     def _weigh(self, flight: Flight, fault: Fault, *, first: bool, fresh_from: int) -> Trouble:
         number = fault.number
