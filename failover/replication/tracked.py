@@ -129,14 +129,16 @@ class Seen(NamedTuple):
 def settled(wanted: Wanted, found: Translation | None, seen: Seen, before: Position | None) -> Position | None:
     """Gives the position to go on record, None where nothing is known.
 
-    An answer never goes back unless the group did. All that was unread when ``before`` was found lay at or beyond its
-    offset then, and what is copied later is appended behind, so that offset passes nothing unread as long as the group
-    stands at its upstream offset or beyond, and the target's topic is the one it was and no shorter.
+    An answer that is not exact never goes back unless the group did. All that was unread when ``before`` was found lay
+    at or beyond its offset then, and what is copied later is appended behind, so that offset passes nothing unread as
+    long as the group stands at its upstream offset or beyond, and the target's topic is the one it was and no shorter.
+    An exact answer below it contradicts that: the target lost its end and grew again, say. Then the lower one counts.
     """
     if found is None or found.offset is None:
         return None
     offset, most = found.offset, found.reread_max
-    if before is not None and wanted.commit.offset >= before.upstream and before.downstream > offset:
+    bounded = found.precision is not Precision.EXACT
+    if bounded and before is not None and wanted.commit.offset >= before.upstream and before.downstream > offset:
         same = not before.known.target_id or not seen.target_id or before.known.target_id == seen.target_id
         if same and before.downstream <= seen.target.end:
             most = None if most is None else max(0, most - (before.downstream - offset))
