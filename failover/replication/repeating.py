@@ -19,10 +19,10 @@ class Troubles:
     def __init__(self) -> None:
         self._present: dict[str, str] = {}
 
-    def tell(self, key: str, text: str, *, over: str = "", level: int = logging.WARNING) -> None:
+    def tell(self, key: str, text: str, *, over: str = "") -> None:
         """Logs a trouble unless it is there already; ``over`` is for its end, none is logged without."""
         if key not in self._present:
-            _log.log(level, "%s", text)
+            _log.warning("%s", text)
         self._present[key] = over
 
     def only(self, keys: Iterable[str] = ()) -> None:
