@@ -74,7 +74,11 @@ def test_positions_are_kept_checkpointed_and_synced_exactly(copying: Running, tm
     # set back on the source: the record goes back, the commit on the target does not
     copying.commit(group, 40)
     assert copying.kept(group, 40) < where
-    assert pair.wait_checkpoint(group, copying.topic, flow=flow.source).upstream == 40
+    pair.b.until(
+        lambda: pair.wait_checkpoint(group, copying.topic, flow=flow.source).upstream == 40,
+        what="a checkpoint that goes back",
+        every=0.2,
+    )
     assert copying.standing(group) == where
 
 
