@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 from typing import TYPE_CHECKING
 
@@ -15,6 +16,8 @@ from failover.errors import FailoverError, FlowAmbiguous
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig
     from failover.replication.flows import Work
+
+_log = logging.getLogger("failover.replicate")
 
 
 @click.command(cls=Command)
@@ -33,6 +36,7 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
     set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format, FLOW.get)
     config = load(settings)
     flows = _flows(settings, config, targets)
+    _name_unused(config, flows)
     from failover.kafka.wire.thread import new_loop
 
     alone = _heartbeats_alone(settings, config, flows, targets)
@@ -41,6 +45,18 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
     if code in (0, 130, 143):
         settings.say("stopped in good order; where every partition stands is on record")
     return code
+
+
+def _name_unused(config: Config, flows: list[FlowConfig]) -> None:
+    """Logs each given setting that has no effect here, and why."""
+    from failover.replication.unused import unused
+
+    for note in config.notes:
+        if note.code in ("dropped", "unknown-key"):
+            _log.warning("not used here: %s", note)
+    for one in unused(flows):
+        level = logging.WARNING if one.matters else logging.INFO
+        _log.log(level, "not used here: %s, because %s", one.key, one.why)
 
 
 def _flows(settings: Settings, config: Config, targets: tuple[str, ...]) -> list[FlowConfig]:

@@ -10,7 +10,7 @@ import msgspec
 
 from failover.config.duration import parse_duration
 from failover.config.flow import Config, FlowConfig
-from failover.config.mm2 import client_properties
+from failover.config.mm2 import client_properties, with_prefix
 from failover.config.mm2_keys import SOURCE
 from failover.config.settings import Setting, Settings
 from failover.errors import ConfigError
@@ -50,7 +50,10 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
     """Reads a flow's options; raises ConfigError naming key, file and line."""
     own = config.failover
     consumer = Settings(client_properties(flow.connectors[SOURCE], "source", "consumer"))
-    producer = Settings(client_properties(flow.connectors[SOURCE], "target", "producer"))
+    connector = flow.connectors[SOURCE]
+    # Kafka Connect: a connector's own settings of the worker's producer win over those of the worker.
+    overridden = with_prefix(connector, "producer.override.")
+    producer = Settings(client_properties(connector, "target", "producer") | overridden)
     restart = read_restart(config)
     isolation = flow.isolation_level
     if isolation not in ("read_committed", "read_uncommitted"):

@@ -147,10 +147,14 @@ class Worker:
         self.flow.pair.b.until(lambda: self.code() is not None, what=f"{self.name} ends", seconds=seconds)
         return self._code or 0
 
-    def stop(self) -> None:
-        """Ends it in good order."""
+    def terminate(self) -> None:
+        """Asks it to end."""
         if self.code() is None:
             os.kill(self._process.pid, signal.SIGTERM)
+
+    def stop(self) -> None:
+        """Ends it in good order."""
+        self.terminate()
         assert self.ended() == STOPPED, self.log
 
     def kill(self) -> None:
