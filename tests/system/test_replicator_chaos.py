@@ -9,14 +9,14 @@ from tests.system.replicator_chaos import (
     Chaos,
     cut_fetch,
     cut_produce,
-    kill_target_and_worker,
+    hold_produce,
     kill_worker,
     lab_options,
     replace_frozen_worker,
 )
 from tests.system.running import running
 
-ROUNDS = (kill_worker, cut_produce, replace_frozen_worker, cut_fetch, kill_target_and_worker)
+ROUNDS = (kill_worker, cut_produce, replace_frozen_worker, cut_fetch, hold_produce)
 
 
 def test_a_few_rounds(tmp_path: Path) -> None:
