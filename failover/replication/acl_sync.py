@@ -86,8 +86,11 @@ class AclSync:
         if reason.number == _SECURITY_DISABLED:
             _log.info("ACL sync off: no authorizer on %s", cluster.alias)
             return
-        way = f"; grant {right} on the cluster {cluster.alias}, or set {_SWITCH}=false" * (reason.number == _DENIED)
-        _log.warning("topic ACLs cannot be %s %s: %s%s", step, cluster.alias, reason, way)
+        why, way = str(reason), ""
+        if reason.number == _DENIED:
+            # the broker's own words are about the request's innards
+            why, way = reason.name, f"; grant {right} on the cluster {cluster.alias}, or set {_SWITCH}=false"
+        _log.warning("topic ACLs cannot be %s %s: %s%s", step, cluster.alias, why, way)
 
 
 def _is_general(reason: Fault) -> bool:
