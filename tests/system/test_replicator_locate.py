@@ -50,6 +50,7 @@ class Scene:
         )
         for cluster in (self.a, self.b):
             thread.run(cluster.open())
+        self._producer = pair.b.producer(enable_idempotence=True)
 
     def close(self) -> None:
         for cluster in (self.a, self.b):
@@ -64,7 +65,7 @@ class Scene:
 
     def copy(self, records: Sequence[Record], topic, partition=0):
         """Appends copies of these records, in order; returns the offset behind them."""
-        producer = self.pair.b.producer(enable_idempotence=True)
+        producer = self._producer
         offsets = []
         for record in records:
             producer.produce(
