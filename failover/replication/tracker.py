@@ -105,6 +105,11 @@ class Tracker:
             lambda partitions: list_offsets(source, dict.fromkeys(partitions, LATEST))
         )
 
+    @property
+    def open_positions(self) -> int:
+        """Is how many positions are not on record exactly."""
+        return self._agenda.open
+
     async def open(self) -> None:
         """Makes the topic if there is none, and reads what is on record."""
         await self._log.open()
