@@ -161,14 +161,23 @@ class Starter:
                     found.diverged,
                     found.upstream,
                 )
+            elif found.how == "diverged":
+                _log.error(
+                    "%s: source-truncated, or somebody else writes there: the last %d records on the target are not on the"
+                    " source; going on at source offset %d",
+                    route,
+                    found.diverged,
+                    found.upstream,
+                )
             lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
             route.target_epoch = -1
             _log.info(
-                "%s: from source offset %d on, to target offset %d (%s)",
+                "%s: from source offset %d on, to target offset %d (%s)%s",
                 route,
                 found.upstream,
                 found.downstream,
                 found.how,
+                f": {found.detail}" if found.detail else "",
             )
             if route.reason:
                 self._engine.mender.recovered(route)
