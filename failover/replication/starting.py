@@ -163,8 +163,8 @@ class Starter:
                 )
             elif found.how == "diverged":
                 _log.error(
-                    "%s: source-truncated, or somebody else writes there: the last %d records on the target are not on the"
-                    " source; going on at source offset %d",
+                    "%s: source-truncated, or somebody else writes there: the last %d records on the target are not on"
+                    " the source; going on at source offset %d",
                     route,
                     found.diverged,
                     found.upstream,
