@@ -22,6 +22,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "report": ("failover.cli.report", "An execution or plan as one HTML file."),
     "diff": ("failover.cli.diff", "What changed between two plans."),
     "replicate": ("failover.cli.replicate", "Copy topics in MirrorMaker 2's place, exactly once."),
+    "seed": ("failover.cli.seed", "Write where the reverse flow begins, behind what came from there."),
     "checkpoint": ("failover.cli.checkpoint", "Keep exact checkpoints on the target, beside MirrorMaker 2."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
 }

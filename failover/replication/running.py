@@ -59,7 +59,7 @@ async def replicate(
     """
     options = read_options(config, flow_config)
     settings = topic_settings(config, flow_config)
-    flow = _flow(config, flow_config)
+    flow = flow_rules(config, flow_config)
     loops = Loops(flows_of(config))
     loops.refuse(flow, flow_config)
     connector = flow_config.connectors[SOURCE]
@@ -112,7 +112,7 @@ def _two_clusters(source: WireCluster, target: WireCluster) -> None:
         )
 
 
-def _flow(config: Config, flow_config: FlowConfig) -> Flow:
+def flow_rules(config: Config, flow_config: FlowConfig) -> Flow:
     """Works out a flow's rules; those of other flows, if they cannot be, are no reason to fail."""
     selected = SelectedFlow(flow_config, flow_config.source.alias, flow_config.target.alias)
     ends = {flow_config.source.alias, flow_config.target.alias}
@@ -128,7 +128,7 @@ def flows_of(config: Config) -> list[Flow]:
     found = []
     for flow_config in config.enabled_flows:
         with contextlib.suppress(ConfigError):  # that flow's own run says it
-            found.append(_flow(config, flow_config))
+            found.append(flow_rules(config, flow_config))
     return found
 
 
@@ -142,7 +142,7 @@ async def beat(config: Config, flow_config: FlowConfig, *, silence: float) -> No
 
 
 async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None:
-    flow = _flow(config, flow_config)
+    flow = flow_rules(config, flow_config)
     settings = heartbeat_settings(flow_config, flow.internal.heartbeats)
     if settings is None:
         return

@@ -1,0 +1,152 @@
+"""`failover seed --from-inverse`: start positions of the reverse flow, so that nothing is copied back twice."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from typing import TYPE_CHECKING, NamedTuple
+
+import click
+
+from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
+from failover.cli.params import DURATION
+from failover.cli.shared import locked, runs_topic
+from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.errors import ConfigError, UsageError
+
+if TYPE_CHECKING:
+    from failover.config.flow import Config, FlowConfig, SelectedFlow
+    from failover.model.seed import Seed
+    from failover.state.folder import StateFolder
+
+
+class Options(NamedTuple):
+    """Is what was typed."""
+
+    topics: tuple[str, ...]
+    keep_tail: bool
+    settle: float
+    yes: bool
+    dry_run: bool
+    reason: str
+
+
+@click.command(cls=Command)
+@click.option("--from-inverse", is_flag=True, help="By what the opposite flow copied, and the records themselves.")
+@click.option("--topic", "topics", multiple=True, metavar="T", help="Only this topic (repeatable).")
+@click.option(
+    "--keep-tail", is_flag=True, help="Go ahead although the target holds records that never reached the source."
+)
+@click.option(
+    "--settle",
+    type=DURATION,
+    default="3s",
+    show_default=True,
+    metavar="D",
+    help="Watch for so long that nothing is mirrored either way.",
+)
+@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--dry-run", is_flag=True, help="Show the positions; write nothing.")
+@click.option("--ignore-lock", is_flag=True, help="Go on although another process alive holds the lock.")
+@click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
+@format_option("table", "json", "yaml")
+@pass_settings
+def command(
+    settings: Settings,
+    /,
+    *,
+    from_inverse: bool,
+    topics: tuple[str, ...],
+    keep_tail: bool,
+    settle: float,
+    yes: bool,
+    dry_run: bool,
+    ignore_lock: bool,
+    reason: str,
+) -> int:
+    """Writes where the flow --source to --target begins, behind what the opposite flow copied.
+
+    For topics that have one name on both clusters: the way back after a failover then copies the new
+    records and none of those that came from there. For `failover replicate` and a dedicated MirrorMaker 2,
+    both stopped; with --format json the body for a connector's PATCH /connectors/NAME/offsets comes along.
+    """
+    if not from_inverse:
+        raise UsageError("say what the positions are made from", hint="failover seed --from-inverse")
+    if not dry_run:
+        require_terminal(assume_yes=yes)
+    config = load(settings)
+    selected = choose_flow(settings, config, allow_reverse=True)
+    flow = _settings_of(config, selected)
+    state = state_folder(settings, config)
+    state.require_usable()
+    options = Options(topics, keep_tail, settle, yes, dry_run, reason)
+
+    def run() -> Seed:
+        from failover.kafka.wire.thread import new_loop
+
+        with asyncio.Runner(loop_factory=new_loop) as runner:
+            return runner.run(_seed(settings, config, flow, state, options))
+
+    if dry_run:
+        seed = run()
+    else:
+        cluster = open_cluster(settings, selected, selected.target)
+        topic = runs_topic(config, selected.source)
+        with contextlib.closing(cluster), locked(settings, cluster, topic, f"seed {flow.name}", ignore=ignore_lock):
+            seed = run()
+    from failover.report.seed_text import seed_text
+
+    settings.emit_value(seed, {"table": lambda: seed_text(seed)})
+    return seed.exit_code
+
+
+def _settings_of(config: Config, selected: SelectedFlow) -> FlowConfig:
+    """Gives the settings of the flow to be seeded, whether or not it is enabled yet."""
+    for flow in config.flows:
+        if (flow.source.alias, flow.target.alias) == (selected.source, selected.target):
+            return flow
+    raise ConfigError(
+        f"{selected.name} has no settings of its own", hint=f"write {selected.name}.enabled = true into the file"
+    )
+
+
+async def _seed(
+    settings: Settings,
+    config: Config,
+    flow: FlowConfig,
+    state: StateFolder,
+    options: Options,
+) -> Seed:
+    """Looks, asks, watches, writes."""
+    import msgspec
+
+    from failover.model.seed import Seed
+    from failover.replication.seed_clusters import seeding
+    from failover.report.seed_text import seed_question
+    from failover.state.seeds import note_seed
+
+    silences = {"source_silence": settings.source_timeout(), "target_silence": settings.target_timeout()}
+    async with seeding(config, flow, **silences) as (work, topic):
+        partitions = await work.look(options.topics, keep_tail=options.keep_tail)
+        seed = Seed(
+            created=utc_now(),
+            operator=operator(),
+            reason=options.reason,
+            source=flow.source.alias,
+            target=flow.target.alias,
+            topic=topic.name,
+            dry_run=options.dry_run,
+            partitions=tuple(partitions),
+            not_seeded=work.not_seeded,
+        )
+        seed = msgspec.structs.replace(seed, connect=work.connect_body(seed.to_write))
+        if options.dry_run or not seed.to_write:
+            return seed
+        confirm_typed(seed_question(seed), seed.target, assume_yes=options.yes)
+        await work.stands(seed.to_write, options.settle)
+        note_seed(state, seed, "intent")
+        done = {(one.topic, one.partition): one for one in await work.write(seed.to_write)}
+        partitions = [done.get((one.topic, one.partition), one) for one in partitions]
+        seed = msgspec.structs.replace(seed, partitions=tuple(partitions))
+        note_seed(state, seed, "done")
+        return seed

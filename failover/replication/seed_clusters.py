@@ -1,0 +1,69 @@
+"""Opens the clusters of a flow to be seeded, once nothing mirrors between them."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import AsyncIterator
+
+import msgspec
+
+from failover.config.flow import Config, FlowConfig
+from failover.config.mm2_keys import SOURCE
+from failover.inventory.flow import Flow
+from failover.kafka.wire.cluster import WireCluster
+from failover.kafka.wire.topics import NewTopic
+from failover.replication.beside import look_beside
+from failover.replication.positions import Positions, positions_topic
+from failover.replication.running import flow_rules
+from failover.replication.seeding import Seeding
+from failover.replication.syncs import Syncs, syncs_topic
+
+
+@contextlib.asynccontextmanager
+async def seeding(
+    config: Config, flow_config: FlowConfig, *, source_silence: float, target_silence: float
+) -> AsyncIterator[tuple[Seeding, NewTopic]]:
+    """Gives what seeds a flow, and the topic on the target that keeps its positions.
+
+    Raises ``ConfigError``, ``MirrorMakerRuns`` while MirrorMaker 2 runs either direction, ``ClusterError``.
+    """
+    flow = flow_rules(config, flow_config)
+    back = flow.opposite
+    assert back is not None
+    back_config = _between(config, flow.target, flow.source) or flow_config
+    topic = positions_topic(flow.internal, flow_config.worker)
+    async with contextlib.AsyncExitStack() as stack:
+        clusters = {
+            alias: await stack.enter_async_context(WireCluster(settings, alias=alias, silence=silence))
+            for alias, settings, silence in (
+                (flow.target, flow_config.client("target", "admin"), target_silence),
+                (flow.source, flow_config.client("source", "admin"), source_silence),
+            )
+        }
+        source, target = clusters[flow.source], clusters[flow.target]
+        for cluster, rules in ((target, flow), (source, back)):
+            await look_beside(cluster, rules.internal.connect_group, flow=_name(rules))
+        mirrored = msgspec.structs.replace(topic, name=back.internal.connect_offsets)
+        syncs = msgspec.structs.replace(
+            syncs_topic(back.internal, flow_config.connectors[SOURCE]), name=back.internal.offset_syncs
+        )
+        yield (
+            Seeding(
+                flow,
+                source,
+                target,
+                positions=Positions(target, topic, source=flow.source),
+                mirrored=Positions(source, mirrored, source=flow.target),
+                syncs=Syncs(clusters[back.internal.offset_syncs_on], syncs),
+                committed=back_config.isolation_level == "read_committed",
+            ),
+            topic,
+        )
+
+
+def _between(config: Config, source: str, target: str) -> FlowConfig | None:
+    return next((flow for flow in config.flows if (flow.source.alias, flow.target.alias) == (source, target)), None)
+
+
+def _name(flow: Flow) -> str:
+    return f"{flow.source}->{flow.target}"
