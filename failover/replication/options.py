@@ -19,6 +19,7 @@ from failover.replication.flows import Restart
 from failover.replication.reader import ReadSettings
 from failover.replication.writer import WriteSettings
 
+_MARK = "replicator.provenance.headers"
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30}
 
 
@@ -84,6 +85,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
             read_committed=isolation == "read_committed",
             lane_bytes=max(4 << 20, 4 * partition_bytes),
             limits=Limits(batch_bytes=min(512 << 10, request_bytes)),
+            mark=own.boolean(_MARK) if _MARK in own else False,
         ),
         write=WriteSettings(request_bytes=request_bytes),
     )

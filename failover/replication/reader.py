@@ -28,7 +28,8 @@ _AFTER_REFUSAL = 0.02
 class ReadSettings(msgspec.Struct, frozen=True):
     """Says how the source is read, in the words of Kafka's consumer.
 
-    ``lane_bytes``: a partition with so much read and not acknowledged waits.
+    ``lane_bytes``: a partition with so much read and not acknowledged waits. ``mark``: records are told where they
+    come from, in headers.
     """
 
     fetch_max_bytes: int = 8 << 20
@@ -38,6 +39,7 @@ class ReadSettings(msgspec.Struct, frozen=True):
     read_committed: bool = False
     lane_bytes: int = 4 << 20
     limits: Limits = Limits()
+    mark: bool = False
 
 
 class ReadEvents(Protocol):
@@ -221,6 +223,7 @@ class Reader:
             now_ms=int(self._clock() * 1000),
             aborted=fetched.aborted if committed else None,
             limits=route.limits or self._settings.limits,
+            mark=self._settings.mark,
         )
         outgoing = prepared.outgoing if route.limits is None else cut(prepared.outgoing, route.limits)
         if prepared.next_offset != asked.offset:

@@ -11,6 +11,7 @@ from failover.kafka.wire.batches import TRANSACTIONAL, Batch, decode
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.windows import Reading, read_all
+from failover.mm2.provenance import without_provenance
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record
 from failover.replication.batches.aborted import AbortedTransactions, is_abort
@@ -111,8 +112,9 @@ class Stretch:
             _note(self.runs, offset, offset + 1)
             first = offset + 1
             if keep:
-                content = hash(record[2:])
-                encoded = fingerprint_encoded(record) if record.headers else content
+                plain = without_provenance(record) if record.headers else record
+                content = hash(plain[2:])
+                encoded = fingerprint_encoded(plain) if plain.headers else content
                 self.rows.append(Row(offset, record.timestamp, content, encoded))
         _note(self.holes, first, behind)
 

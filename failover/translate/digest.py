@@ -9,8 +9,10 @@ from __future__ import annotations
 import base64
 from array import array
 from bisect import bisect_left, bisect_right
+from collections import Counter
 from collections.abc import Sequence
 
+from failover.mm2.provenance import without_provenance
 from failover.model.records import Record
 
 
@@ -30,7 +32,8 @@ class LogView:
     """
 
     __slots__ = (
-        "_begins", "_ends", "_tokens", "_tokens_of", "encode", "encoded", "headers", "offsets", "prints", "stamps",
+        "_begins", "_ends", "_repeated", "_repeated_of", "_tokens", "_tokens_of",
+        "encode", "encoded", "headers", "offsets", "prints", "stamps",
     )  # fmt: skip
 
     def __init__(self, *, encode: bool = False) -> None:
@@ -44,17 +47,20 @@ class LogView:
         self._ends: list[int] = []
         self._tokens: array[int] = array("q")
         self._tokens_of: tuple[bool, bool] | None = None
+        self._repeated: frozenset[int] = frozenset()
+        self._repeated_of: tuple[bool, bool, int] | None = None
 
     def add(self, start: int, stop: int, records: Sequence[Record]) -> None:
         """Adds the records of [start, stop); the stretch must not be covered yet."""
         at = bisect_left(self.offsets, start)
         self.offsets[at:at] = array("q", [record[0] for record in records])
         self.stamps[at:at] = array("q", [record[1] for record in records])
+        if any(record.headers for record in records):
+            records = [without_provenance(record) for record in records]
+            self.headers = self.headers or any(record.headers for record in records)
         self.prints[at:at] = array("q", [hash(record[2:]) for record in records])
         if self.encode:
             self.encoded[at:at] = array("q", [fingerprint_encoded(record) for record in records])
-        if not self.headers:
-            self.headers = any(record.headers for record in records)
         self._tokens_of = None
         self._cover(start, stop)
 
@@ -101,3 +107,13 @@ class LogView:
             self._tokens = array("q", map(hash, zip(prints, self.stamps, strict=True))) if stamped else prints
             self._tokens_of = encoded, stamped
         return self._tokens[places.start : places.stop].tolist()
+
+    def repeated(self, *, encoded: bool = False, stamped: bool = True) -> frozenset[int]:
+        """Returns the tokens that more than one of the records read has."""
+        known = encoded, stamped, len(self.offsets)
+        if self._repeated_of != known:
+            tokens = self.tokens(range(len(self.offsets)), encoded=encoded, stamped=stamped)
+            alike = len(set(tokens)) < len(tokens)
+            self._repeated = frozenset(t for t, times in Counter(tokens).items() if times > 1) if alike else frozenset()
+            self._repeated_of = known
+        return self._repeated

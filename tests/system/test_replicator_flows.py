@@ -321,3 +321,39 @@ def test_positions_under_a_group_of_the_source(pair: Pair) -> None:
     planned = pair.run_cli("plan", "--format", "json", config=flow.config).json()
     assert group not in {each["group"] for each in planned["groups"]}
     assert {each["why"] for each in planned["not_planned"] if each["group"] == group} <= {"excluded"}
+
+
+def test_where_a_record_came_from_in_its_headers(pair: Pair) -> None:
+    """Off by default. Copies are found again by their content, these headers left out."""
+    stem = pair.name("prov")
+    flow = Flow(
+        pair,
+        rf"{stem}\..*",
+        {"failover.replicator.provenance.headers": "true", "offset-syncs.topic.location": "target"},
+    )
+    topic = pair.create_topic("a", f"{stem}.t", 2)
+    pair.produce("a", topic, 500)
+    with flow.worker() as worker:
+        worker.copied(topic)
+        pair.commit("a", f"{stem}.g", {(topic, 0): 77})
+        worker.kill()
+    pair.produce("a", topic, 100)
+    with flow.worker() as worker:
+        source, target = worker.copied(topic)
+        worker.stop()
+    for tp, records in source.items():
+        assert [record.value for record in target[tp]] == [record.value for record in records]
+        assert [dict(record.headers) for record in target[tp]] == [
+            {
+                "failover.source.topic": topic.encode(),
+                "failover.source.partition": str(tp.partition).encode(),
+                "failover.source.offset": str(record.offset).encode(),
+                "failover.source.timestamp": str(record.timestamp).encode(),
+            }
+            for record in records
+        ]
+    planned = pair.run_cli("plan", "--group", f"{stem}.g", "--format", "json", config=flow.config).json()
+    [row] = [
+        each for each in planned["groups"][0]["partitions"] if each["source_topic"] == topic and each["partition"] == 0
+    ]
+    assert (row["precision"], row["reread_max"]) == ("exact", 0)

@@ -22,6 +22,7 @@ from failover.kafka.wire.batches import (
     split,
 )
 from failover.kafka.wire.encode import walk
+from failover.mm2.provenance import provenance
 from failover.model.names import TopicPartition
 from failover.replication.batches.aborted import AbortedTransactions, is_abort
 from failover.replication.batches.assembly import Assembly, Limits
@@ -56,8 +57,8 @@ class Prepared(msgspec.Struct, frozen=True):
     leader_epoch: int = _NONE
 
 
-class _Old(NamedTuple):
-    """Is a record of magic 0 or 1, in the shape of the newer ones."""
+class _Record(NamedTuple):
+    """Is a record of magic 0 or 1, or one with further headers, in the shape of the others."""
 
     offset: int
     timestamp: int
@@ -74,6 +75,7 @@ def prepare(
     now_ms: int,
     aborted: Iterable[tuple[int, int]] | None = None,
     limits: Limits | None = None,
+    mark: bool = False,
 ) -> Prepared:
     """Makes batches for the target of the bytes a fetch answered for ``tp`` from ``position`` on.
 
@@ -86,9 +88,10 @@ def prepare(
     - *Left out*: transaction markers, batches compaction emptied, aborted transactions where ``aborted`` is given.
 
     Each batch's CRC is checked before anything is made of it. ``aborted``: the answer's aborted transactions under
-    read_committed, None under read_uncommitted. ``now_ms``: stands for a missing timestamp.
+    read_committed, None under read_uncommitted. ``now_ms``: stands for a missing timestamp. ``mark``: every record is
+    recoded and gets headers that say where it came from (see ``failover.mm2.provenance``).
     """
-    work = _Preparation(records, position, now_ms, limits or Limits(), aborted)
+    work = _Preparation(records, position, now_ms, limits or Limits(), aborted, origin=tp if mark else None)
     damage = None
     try:
         work.run()
@@ -107,6 +110,8 @@ class _Preparation:
         now_ms: int,
         limits: Limits,
         aborted: Iterable[tuple[int, int]] | None,
+        *,
+        origin: TopicPartition | None,
     ) -> None:
         self.finished: list[Outgoing] = []
         self.position = position
@@ -114,6 +119,7 @@ class _Preparation:
         self._records = records
         self._now_ms = now_ms
         self._limits = limits
+        self._origin = origin
         self._aborted = None if aborted is None else AbortedTransactions(aborted)
 
     def run(self) -> None:
@@ -176,7 +182,7 @@ class _Preparation:
             return
         check(batch)
         if batch.magic < 2:
-            self._rewrite(batch, [_Old(*record[:4], []) for record in decode(batch, self.position)])
+            self._rewrite(batch, [_Record(*record[:4], []) for record in decode(batch, self.position)])
             return
         base_time, newest, producer_id, count = _REST.unpack_from(batch.data, _REST_AT)
         last_offset = batch.next_offset - 1
@@ -190,6 +196,7 @@ class _Preparation:
             and batch.base_offset >= self.position
             and not batch.log_append_time
             and _NO_TIMESTAMP not in (base_time, newest)
+            and self._origin is None
         ):
             data = bytearray(batch.data) if batch.data.readonly else batch.data
             self.position = batch.next_offset
@@ -202,9 +209,25 @@ class _Preparation:
 
     def _rewrite(self, batch: Batch, records: Iterable[Any]) -> None:
         assembly = self._assembly(batch.attributes & _CODEC, Kind.RECODED)
-        assembly.add(records)
+        assembly.add(self._marked(records))
         assembly.finish(batch.next_offset)
         self.position = batch.next_offset
+
+    def _marked(self, records: Iterable[Any]) -> Iterable[Any]:
+        """Adds to each record where it comes from, if that is wanted."""
+        origin = self._origin
+        if origin is None:
+            return records
+        return (
+            _Record(
+                record.offset,
+                record.timestamp,
+                record.key,
+                record.value,
+                [*record.headers, *provenance(origin, record.offset, record.timestamp)],
+            )
+            for record in records
+        )
 
     def _assembly(self, codec: int, kind: Kind) -> Assembly:
         return Assembly(codec, kind, self._limits, self._now_ms, self.finished)
@@ -226,12 +249,12 @@ class _Preparation:
                     plain = not attributes & (CONTROL | TRANSACTIONAL)
                     if not attributes & CONTROL and attributes & _CODEC != assembly.codec:
                         if previous is not None:
-                            assembly.add(chain.from_iterable(seen))
+                            assembly.add(self._marked(chain.from_iterable(seen)))
                             assembly.finish(previous.next_offset)
                         assembly, seen = self._assembly(attributes & _CODEC, Kind.COALESCED), []
                 if plain or not self._unseen(attributes, batch.producer_id, batch.next_offset - 1, batch):
                     seen.append(batch)
-            assembly.add(chain.from_iterable(seen))
+            assembly.add(self._marked(chain.from_iterable(seen)))
             following = batch.next_offset
             assembly.finish(following)
         except decoding_errors():
