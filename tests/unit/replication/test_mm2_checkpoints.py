@@ -19,8 +19,11 @@ from failover.replication.mm2_checkpoints import Mm2Checkpoints
 
 PLACE, OTHER = TopicPartition("a.orders", 0), TopicPartition("a.orders", 1)
 TOPIC = NewTopic("a.checkpoints.internal", 1, 1, {"cleanup.policy": "compact"})
-NOW_MS = int(time.time() * 1000)
 NOBODY: Any = None
+
+
+def milliseconds(ago: float) -> int:
+    return int((time.time() - ago) * 1000)
 
 
 class Topic:
@@ -39,9 +42,9 @@ class Topic:
         for one in records:
             self.records.append(Record(len(self.records), one.timestamp, one.key, one.value, one.headers))
 
-    def theirs(self, upstream: int, downstream: int, *, timestamp: int = NOW_MS) -> None:
+    def theirs(self, upstream: int, downstream: int, *, ago: float = 0) -> None:
         one = Checkpoint("g", *PLACE, upstream, downstream)
-        self.records.append(Record(len(self.records), timestamp, one.encode_key(), one.encode_value()))
+        self.records.append(Record(len(self.records), milliseconds(ago), one.encode_key(), one.encode_value()))
 
     def written(self) -> list[tuple[str, int, int, int]]:
         found = []
@@ -120,12 +123,12 @@ def test_groups_that_are_gone_and_positions_nobody_looks_after_are_not_written(t
 
 
 def test_nothing_is_written_while_somebody_else_does(topic: Topic, caplog: pytest.LogCaptureFixture) -> None:
-    topic.theirs(3, 3, timestamp=NOW_MS - 5_000)
-    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=60)
+    topic.theirs(3, 3, ago=3_000)
+    ours = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=6_000)
     rounds(ours, 2)
     assert topic.written() == []
     assert [text for text in caplog.messages if "somebody else writes" in text] == caplog.messages[:1]
-    old = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=4)
+    old = Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC, quiet=2_000)
     rounds(old)
     assert topic.written() == [("g", 0, 10, 8)]
     # and when they come back, it ends at once
@@ -147,6 +150,6 @@ def test_whoever_is_known_to_have_stopped_is_not_waited_for(topic: Topic) -> Non
 
 
 def test_records_nobody_can_read_count_as_somebody_elses(topic: Topic) -> None:
-    topic.records.append(Record(0, NOW_MS, b"\x00", b"x"))
+    topic.records.append(Record(0, milliseconds(0), b"\x00", b"x"))
     rounds(Mm2Checkpoints(tracker(g={PLACE: (10, 8)}), NOBODY, TOPIC))
     assert len(topic.records) == 1
