@@ -17,7 +17,7 @@ from failover.replication.route import Route
 
 _log = logging.getLogger(__name__)
 
-_UNSUPPORTED = 35
+_UNSUPPORTED, _NO_MAPPING = 35, 49
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 
 Start = Callable[[Sequence[Route]], Awaitable[None]]
@@ -122,7 +122,7 @@ class Shard:
 
     async def run(self) -> None:
         """Works until cancelled, or until another worker has taken the shard."""
-        pause, left, said = 0.0, False, ""
+        pause, left, said, taking = 0.0, False, "", True
         while True:
             pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE) if left else 0.0
             with contextlib.suppress(TimeoutError):
@@ -131,7 +131,8 @@ class Shard:
             self._work.clear()
             try:
                 async with self._turns:
-                    if not self.owned or self._doubt:
+                    taking = not self.owned or bool(self._doubt)
+                    if taking:
                         await self._take()
                     elif self._new:
                         await self._extend()
@@ -139,6 +140,10 @@ class Shard:
                         await self._use_id(self._keep)
             except ProducerFenced as error:
                 self.sending = False
+                if error.number == _NO_MAPPING and not taking:
+                    # Forgotten while the target was away, or since then another's: its owner is given the next epoch.
+                    self.doubt("the target does not know its transactional id as this producer's any more")
+                    continue
                 self._events.fenced(self, error)
                 return
             except (ClusterError, BrokerError) as error:

@@ -57,7 +57,9 @@ class Scene:
         self.copy = f"a.{self.topic}"
         self.source, self.target = TopicPartition(self.topic, 0), TopicPartition(self.copy, 0)
         options = MirrorOptions(
-            topics=self.topic, refresh_seconds=1, settings={"heartbeats.replication.enabled": "false"}
+            topics=self.topic,
+            refresh_seconds=1,
+            settings={"heartbeats.replication.enabled": "false", "sync.topic.configs.enabled": "false"},
         )
         self._config = pair.config_path(listener="proxy", options=options)
         self.compared = Compared(pair, self.topic, self.copy)

@@ -216,6 +216,27 @@ def test_an_overtaken_one_ends(scene):
     assert scene.target.asked.count("fence") == 2
 
 
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_an_id_that_was_forgotten_is_taken_again_unless_it_is_anothers(scene, overtaken):
+    async def script():
+        one, two = scene.route(0), scene.route(1)
+        scene.shard.add([one])
+        await scene.until(one)
+        scene.target.failures["fence_again"] = [
+            ProducerFenced("forgotten", number=49, name="INVALID_PRODUCER_ID_MAPPING")
+        ]
+        scene.target.failures["fence"] = [OVERTAKEN] if overtaken else []
+        scene.shard.add([two])
+        if overtaken:
+            await poll(lambda: scene.overtaken)
+        else:
+            await scene.until(one, two)
+
+    scene.run(script)
+    assert scene.target.asked.count("fence") == 2
+    assert scene.overtaken == ([OVERTAKEN] if overtaken else [])
+
+
 def test_without_the_right_one_worker_is_exact(scene):
     async def script():
         one = scene.route(0)
