@@ -6,7 +6,7 @@ Offsets, never contents: records come as tokens (``digest``). Used wherever two 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -35,16 +35,18 @@ class Settled(NamedTuple):
 EMPTY = Strip((), ())
 
 
-def matches(source: Strip, target: Strip) -> list[Pair]:
+def matches(source: Strip, target: Strip, alike: Collection[int] = ()) -> list[Pair]:
     """Pairs each target record with the one source record of the strip that has its token.
 
-    A token that occurs twice in the source strip pairs with none; one that occurs twice on the
-    target was copied twice and pairs both times. In target order.
+    ``alike``: tokens of several source records, wherever they lie. Such a token, and one that occurs twice in the
+    strip, pairs with none; one that occurs twice on the target was copied twice and pairs both times. In target order.
     """
     places = dict(zip(source.tokens, source.offsets, strict=True))
     if len(places) < len(source.tokens):
         for token in [token for token, times in Counter(source.tokens).items() if times > 1]:
             del places[token]
+    for token in [token for token in places if token in alike] if alike else ():
+        del places[token]
     found = map(places.get, target.tokens)
     return [Pair(at, place) for at, place in zip(target.offsets, found, strict=True) if place is not None]
 

@@ -151,6 +151,14 @@ class Case:
         tokens = view.tokens(places, encoded=self._encoded and side == "source", stamped=self.stamped)
         return Strip(view.offsets[places.start : places.stop], tokens)
 
+    def alike(self) -> dict[int, int]:
+        """Returns the tokens, and first offsets, of source records that others read are like: they pair with none.
+
+        Invariant: a target record that pairs has, among all source records read, no other original. Its own stretch
+        of the source would not tell that: what a later run copied may have come from anywhere.
+        """
+        return self.source.repeated(encoded=self._encoded, stamped=self.stamped)
+
     def token(self, side: str, offset: int) -> int | None:
         """Returns the token of one read record, None where there is none."""
         tokens = self.strip(side, offset, offset + 1).tokens
@@ -223,7 +231,7 @@ class Case:
             if list(target.tokens) == list(beyond.tokens):
                 self.newest = Pair(target.offsets[-1], beyond.offsets[-1])
                 return
-        pairs = {pair.target: pair for pair in matches(self.strip("source", low, end), target)}
+        pairs = {pair.target: pair for pair in matches(self.strip("source", low, end), target, self.alike())}
         front = -1 if anchor is None else anchor.source
         for offset in target.offsets:
             pair = pairs.get(offset)
@@ -295,12 +303,40 @@ class Case:
         tokens = set(ahead.tokens).difference(self.strip("source", bounds.source_start or 0, z + 1).tokens)
         if ahead.tokens[0] not in tokens:
             self.unsure = doubtful
-        read = self.strip("target", bounds.target_start, self.newest.target)
-        found = next((offset for offset, token in zip(*read, strict=True) if token in tokens), None)
+        found = yield from self._first_ahead(ahead, tokens)
         if found is not None:
             self._lower(found)
         if (found is None or not affordable) and (beyond >= 0 or (doubtful and not affordable)):
             self._lower(floor)
+
+    def _first_ahead(self, ahead: Strip, tokens: set[int]) -> Generator[list[Need], None, int | None]:
+        """Returns where on the target, before ``newest``, the first record of ``ahead`` lies, None where none is.
+
+        ``tokens``: those of ``ahead`` that tell. Invariant: the run that copied the first record found copied all of
+        ``ahead`` before it right before it, those that are like others, too: at most as many records as there are
+        source offsets from ``newest`` to it.
+        """
+        assert self.newest is not None
+        start, end = self.bounds.target_start, self.newest.target
+        read = self.strip("target", start, end)
+        at = next((at for at, token in enumerate(read.tokens) if token in tokens), None)
+        if at is None:
+            return None
+        place, token = read.offsets[at], read.tokens[at]
+        original = max(up for up, each in zip(*ahead, strict=True) if each == token)
+        before = {each for up, each in zip(*ahead, strict=True) if up < original}
+        most = reach = original - self.newest.source - 1 if before else 0
+        while most:
+            wanted = [self.clip("target", place - reach, place)]
+            if not self.affords(wanted):
+                self.unsure = True
+                return place
+            yield from self.read(wanted)
+            if self.target.count(place - reach, place) >= most or place - reach <= start:
+                break
+            reach *= 2
+        back = list(zip(*self.strip("target", place - reach, place), strict=True))[-most:] if most else []
+        return next((offset for offset, each in back if each in before), place)
 
     def _lower(self, offset: int) -> None:
         self.limit = offset if self.limit is None else min(self.limit, offset)

@@ -85,7 +85,7 @@ def locate(question: Question) -> Locator:
     yield from _all(case, [case.prepare()])
     order = sorted(set(question.upstreams))
     while True:
-        known = case.limit
+        known = case.limit, case.alike()
         found = yield from _all(case, [place(case, upstream) for upstream in order])
         if case.distrusted and case.syncs is not None:
             case.distrust()
@@ -93,7 +93,7 @@ def locate(question: Question) -> Locator:
             continue
         # among all that was read there may be copies that show the mirror copying again
         yield from _all(case, [case.find_limit()])
-        if case.limit == known:
+        if (case.limit, case.alike()) == known:
             break
     return {upstream: _best(question, case, upstream, answer) for upstream, answer in zip(order, found, strict=True)}
 

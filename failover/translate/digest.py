@@ -47,7 +47,7 @@ class LogView:
         self._ends: list[int] = []
         self._tokens: array[int] = array("q")
         self._tokens_of: tuple[bool, bool] | None = None
-        self._repeated: frozenset[int] = frozenset()
+        self._repeated: dict[int, int] = {}
         self._repeated_of: tuple[bool, bool, int] | None = None
 
     def add(self, start: int, stop: int, records: Sequence[Record]) -> None:
@@ -108,12 +108,13 @@ class LogView:
             self._tokens_of = encoded, stamped
         return self._tokens[places.start : places.stop].tolist()
 
-    def repeated(self, *, encoded: bool = False, stamped: bool = True) -> frozenset[int]:
-        """Returns the tokens that more than one of the records read has."""
+    def repeated(self, *, encoded: bool = False, stamped: bool = True) -> dict[int, int]:
+        """Returns the tokens that more than one of the records read has, with the offset of the first."""
         known = encoded, stamped, len(self.offsets)
         if self._repeated_of != known:
             tokens = self.tokens(range(len(self.offsets)), encoded=encoded, stamped=stamped)
-            alike = len(set(tokens)) < len(tokens)
-            self._repeated = frozenset(t for t, times in Counter(tokens).items() if times > 1) if alike else frozenset()
-            self._repeated_of = known
+            self._repeated, self._repeated_of = {}, known
+            if len(set(tokens)) < len(tokens):
+                first = dict(zip(reversed(tokens), reversed(self.offsets), strict=True))
+                self._repeated = {token: first[token] for token, times in Counter(tokens).items() if times > 1}
         return self._repeated

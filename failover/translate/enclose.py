@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from failover.translate.align import Pair, Strip, matches, runs, straddle
@@ -58,7 +59,8 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
     strip = _with_lost(case, strip, certain)
     pairs: dict[int, Pair] = {}
     for need in targets:
-        pairs.update({pair.target: pair for pair in matches(strip, case.strip("target", need.start, need.stop))})
+        copies = matches(strip, case.strip("target", need.start, need.stop), case.alike())
+        pairs.update({pair.target: pair for pair in copies})
     matched = {pair.source: at for at, pair in sorted(pairs.items())}
     for pair in certain:
         if pairs.setdefault(pair.target, pair) != pair or _displaced(case, pair, matched):
@@ -87,6 +89,7 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
         trusted = region.sync >= 0 or len(run) >= UNANCHORED_RUN or not told.isdisjoint(run)
         if found is not None and inside and trusted:
             unclear += _unseen(case, found[1], upstream, matched)
+            unclear += _perhaps_again(case, upstream, [p for p in order if p.target >= found[1].target], targets)
             if unclear:
                 beyond = case.target.count(found[1].target + 1, case.bounds.target_end)
                 unclear = beyond - sum(1 for p in order if p.source >= upstream and p.target > found[1].target)
@@ -106,7 +109,8 @@ def _in_step(case: Case, upstream: int, certain: list[Pair], source: Strip, targ
         return None
     step = target.offsets[0] - offsets[0]
     whole = offsets[-1] - offsets[0] == target.offsets[-1] - target.offsets[0] == count - 1
-    if not whole or len(set(source.tokens)) < count or any(pair.target - pair.source != step for pair in certain):
+    unique = len(set(source.tokens)) == count and case.alike().keys().isdisjoint(source.tokens)
+    if not whole or not unique or any(pair.target - pair.source != step for pair in certain):
         return None
     high = Pair(upstream + step, upstream)
     if case.syncs is None or len(case.syncs.starts) > 1 or case.copies_again_below(upstream):
@@ -134,6 +138,24 @@ def told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
             pair = case.pair(index)
             if pair.source >= upstream and _reached_again(case, pair) is not None:
                 found.append(Need("source", pair.source, pair.source + 1))
+    return found
+
+
+def disputed(case: Case, targets: list[Need], source: Need) -> list[Need]:
+    """Returns the unread source records of syncs in ``targets`` whose copies look like records of ``source``.
+
+    Two source records may be alike: only its own tells whether a sync is still true.
+    """
+    syncs = case.syncs
+    if syncs is None:
+        return []
+    tokens: set[int] = set()
+    found: list[Need] = []
+    for need in targets:
+        for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
+            if wanted := case.open([Need("source", syncs.ups[index], syncs.ups[index] + 1)]):
+                tokens = tokens or set(case.strip("source", source.start, source.stop).tokens)
+                found += wanted if case.token("target", syncs.downs[index]) in tokens else []
     return found
 
 
@@ -213,3 +235,26 @@ def _unseen(case: Case, high: Pair, upstream: int, matched: dict[int, int]) -> i
     if place - high.target == first - high.source:
         return 0
     return case.target.count(high.target + 1, place)
+
+
+def _perhaps_again(case: Case, upstream: int, beyond: Sequence[Pair], targets: list[Need]) -> int:
+    """Returns how many records from the first of the pairs ``beyond`` on look like consumed ones and pair with none.
+
+    They are none where what lies between two pairs of one run are records from between these on the source, in order.
+    """
+    alike = case.alike()
+    if not alike:
+        return 0
+    found = 0
+    ends = [*beyond[1:], Pair(case.bounds.target_end, case.bounds.source_end or 0)]
+    for low, high in zip(beyond, ends, strict=True):
+        between: dict[int, int] = {}
+        for need in targets:
+            strip = case.strip("target", max(need.start, low.target + 1), min(need.stop, high.target))
+            between.update(zip(*strip, strict=True))
+        tokens = [between[at] for at in sorted(between)]
+        suspects = sum(1 for token in tokens if alike.get(token, upstream) < upstream)
+        if suspects:
+            originals = iter(case.strip("source", low.source + 1, high.source).tokens)
+            found += 0 if all(token in originals for token in tokens) else suspects
+    return found

@@ -168,7 +168,7 @@ class Search:
             return _Stretch(self.low, None, ())
         source = case.strip("source", min(n.start for n in originals), max(n.stop for n in originals))
         target = case.strip("target", min(n.start for n in copies), max(n.stop for n in copies))
-        pairs = {pair.target: pair for pair in self._possible(matches(source, target), target)}
+        pairs = {pair.target: pair for pair in self._possible(matches(source, target, case.alike()), target)}
         pairs.update((pair.target, pair) for pair in certain)
         best: Pair | None = None
         following: Pair | None = None

@@ -7,7 +7,7 @@ from collections.abc import Generator
 from failover.model.translation import Precision, Proof, Translation
 from failover.translate.align import EMPTY, Pair, Settled, settle
 from failover.translate.comparison import AHEAD, Case, Need
-from failover.translate.enclose import Enclosing, Region, enclose, told_again
+from failover.translate.enclose import Enclosing, Region, disputed, enclose, told_again
 
 Placing = Generator[list[Need], None, Translation | None]
 
@@ -36,6 +36,7 @@ def place(case: Case, upstream: int) -> Placing:
             blind += sum(need.stop - need.start for need in later)
             later = []
         yield from case.read([source, target, *later, *told_again(case, upstream, [target, *later])])
+        yield from case.read(disputed(case, [target, *later], source))
         if case.fault is not None or not _verified(case, region):
             return answer
         enclosing = enclose(case, upstream, region, [target, *later], source)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 
 import pytest
 
@@ -44,6 +45,57 @@ def test_the_short_way_leads_where_the_long_way_does(seed: int, alike: bool, mon
     assert located(world, upstreams) == short
     for answer in () if alike else short.values():
         check(world, answer, bound=not world.masked())
+
+
+@pytest.mark.parametrize("seed", [7, 38, 45])
+def test_records_alike_are_not_passed_when_many_offsets_are_asked(seed: int) -> None:
+    world = mirrored(random.Random(seed), alike=True)
+    answers = located(world, random.Random(seed).choices(range(len(world.source) + 1), k=GROUPS))
+    for answer in answers.values():
+        check(world, answer, bound=not world.masked(), alike=True)
+
+
+def copied_again(*, twin: int, original: int) -> World:
+    """Makes a world whose mirror went back to 170 and has just copied 175 again, a sync not yet seen; two are alike."""
+    world = World(lag_max=1000, land_every=1000)
+    world.produce(260)
+    world.source[twin] = replace(world.source[original], offset=twin)  # type: ignore[type-var]
+    world.copy(1)
+    world.land()
+    world.copy(169)
+    world.flush()
+    world.land()
+    world.copy(60)
+    world.kill()
+    world.copy(6)
+    return world
+
+
+def test_a_copy_beyond_the_newest_sync_is_not_taken_for_a_record_of_the_narrow_window_that_it_is_like() -> None:
+    world = copied_again(twin=175, original=56)  # 119 apart: their headers are the same, too
+    answers = located(world, [*range(40, 70)] * 12)
+    for answer in answers.values():
+        check(world, answer, alike=True)
+    assert answers[56].offset == 56
+
+
+def test_the_first_record_copied_before_limits_an_answer_even_if_it_is_like_one_copied_rightly() -> None:
+    world = copied_again(twin=176, original=50)
+    answers = located(world, [*range(170, 181)])
+    assert answers[176].offset is not None
+    for answer in answers.values():
+        check(world, answer, alike=True)
+
+
+def test_a_sync_is_true_though_its_copy_is_like_a_record_of_the_window() -> None:
+    world = copied_again(twin=175, original=56)
+    world.syncs.append((175, len(world.target) - 1))
+    world.produce(800)
+    world.copy(800)
+    world.syncs.append((975, len(world.target) - 1))
+    answer = located(world, [56] * GROUPS)[56]
+    assert not any("differ" in line for line in answer.evidence)
+    check(world, answer, alike=True)
 
 
 def test_a_log_copied_one_to_one_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
