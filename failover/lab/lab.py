@@ -156,10 +156,10 @@ class Lab:
         """Starts a prepared broker without waiting for it."""
         return self.start(broker.name, ["kafka.Kafka", str(broker.properties)], log=broker.log)
 
-    def start_mirror(self, config: Path | None = None, *, name: str = MIRROR) -> Process:
+    def start_mirror(self, config: Path | None = None, *, name: str = MIRROR, heap: str | None = None) -> Process:
         """Starts the real MirrorMaker 2 with a configuration (default: the lab's own) without waiting for it."""
         main = "org.apache.kafka.connect.mirror.MirrorMaker"
-        return self.start(name, [main, str(config or self.config)], log=self.folder / f"{name}.log")
+        return self.start(name, [main, str(config or self.config)], log=self.folder / f"{name}.log", heap=heap)
 
     def start_replicator(self, config: Path | None = None, *arguments: str, name: str = REPLICATOR) -> Process:
         """Starts ``failover replicate`` with a configuration (default: the lab's own) without waiting for it."""

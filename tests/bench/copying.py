@@ -46,16 +46,20 @@ Starter = Callable[[], contextlib.AbstractContextManager[Running]]
 
 
 def mirror_maker(pair: Pair, topic: str) -> contextlib.AbstractContextManager[Running]:
-    """Runs the real MirrorMaker 2 with its default settings, one task a partition at most eight."""
+    """Runs the real MirrorMaker 2 as it comes: one task (``tasks.max``), and the heap that its own script gives it."""
 
     @contextlib.contextmanager
     def start() -> Iterator[Running]:
         aliases = ("mm", "two")
-        options = MirrorOptions(topics=topic, tasks=8)
-        with pair.mirror(options, aliases=aliases):
-            process = pair.lab.running("mm2-mm-two")
+        config = pair.config_path(aliases=aliases, options=MirrorOptions(topics=topic, tasks=1))
+        name = "mm2-mm-two"
+        pair.lab.start_mirror(config, name=name, heap="2g")
+        try:
+            process = pair.lab.running(name)
             assert process is not None
             yield Running(process.pid, f"mm.{topic}")
+        finally:
+            pair.lab.kill(name)
 
     return start()
 
