@@ -254,6 +254,11 @@ class Lane:
         """Says whether an answer of the target is waited for."""
         return not all(flight.settled for flight in self.flights)
 
+    @property
+    def waiting(self) -> int:
+        """Is the number of batches read and never sent."""
+        return len(self._waiting)
+
     # -- the target's side -----------------------------------------------------------------------
 
     def next(self, producer_id: int, epoch: int, *, fresh_from: int) -> Flight | None:

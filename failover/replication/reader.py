@@ -14,7 +14,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
 from failover.model.names import TopicPartition
 from failover.replication.batches import Limits, cut, prepare
-from failover.replication.lane import State
+from failover.replication.lane import Lane, State
 from failover.replication.rate import Rate
 from failover.replication.route import Room, Route
 from failover.replication.session import FetchSession
@@ -22,6 +22,7 @@ from failover.replication.session import FetchSession
 _PURPOSE = "replicate"
 _SHORT_POLL_MS = 10
 _TURN_SECONDS = 0.005
+_QUEUED = 4
 _AFTER_REFUSAL = 0.02
 
 
@@ -154,7 +155,7 @@ class Reader:
             if lane.state is not State.OPEN:
                 self._paused.discard(tp)
                 self._session.drop(tp)
-            elif lane.buffered >= self._settings.lane_bytes:
+            elif lane.buffered >= self._settings.lane_bytes or self._crowded(lane):
                 self._paused.add(tp)
                 self._session.drop(tp)
             else:
@@ -170,6 +171,14 @@ class Reader:
                         lane.leader_epoch,
                     )
                 )
+
+    def _crowded(self, lane: Lane) -> bool:
+        """Says whether small batches queue up: read later, their records come together in fewer ones.
+
+        A partition has few batches on their way, so where records trickle in faster than the target answers, a batch
+        for each fetch would fall behind ever further.
+        """
+        return lane.waiting >= _QUEUED and lane.buffered < lane.pending * self._settings.limits.small_bytes
 
     async def _fetch(self) -> None:
         settings = self._settings
