@@ -21,10 +21,13 @@ the source records after z are on the target already, before a break. They are l
 that could hold them and among all records read; where they are found, only answers
 at or before them count (``Case.limit``).
 
-What it relies on: records that agree in timestamp, key, value and headers, and lie within the windows
-compared, are copies or interchangeable. A window is wider than the uncertainty of its place, so
-a repeating pattern shows as repeated and pairs nothing. ``reread_max`` beyond what was read rests on the
-counting of ``sync_rule``.
+What it relies on. A record pairs if no other source record read is like it in timestamp, key, value and
+headers; so a pair is false only if its true original was not read, or is gone and a like one is left (then it is
+a later one: the cleaner and retention take the earlier). Between syncs a window is wider than the uncertainty of
+its place, so it holds the original. Breaks hold what came from elsewhere: the originals of all they can hold are read,
+else they are not compared (``place``). Records that pair with nothing count as unread where the answer is
+looked for, and as read again in ``reread_max``. ``reread_max`` beyond what was read rests on the counting of
+``sync_rule``.
 """
 
 from __future__ import annotations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Generator
 
 from failover.model.translation import Precision, Proof, Translation
@@ -26,6 +27,10 @@ def place(case: Case, upstream: int) -> Placing:
         answer = _retained(case, upstream, later)
         if not later:
             return answer
+    if not (yield from _originals(case, region, later)) and case.syncs is not None:
+        if _breaks(case, region.sync):
+            return answer
+        blind, later = sum(need.stop - need.start for need in later), []
     width = case.width
     while True:
         source, target = _window(case, upstream, region, width)
@@ -174,6 +179,57 @@ def _later(case: Case, upstream: int, region: Region) -> list[Need]:
     if case.tail and region.stop < end:
         found.append(Need("target", syncs.downs[-1], end))
     return found
+
+
+def _originals(case: Case, region: Region, later: list[Need]) -> Generator[list[Need], None, bool]:
+    """Reads all source records that what lies in breaks may be a copy of; returns False where that is too much.
+
+    Invariant: a break holds the end of a run that was killed and the beginning of the one that followed. The first goes
+    on from the sync before the break, the second leads up to the sync behind it, so each is of as many source records
+    from there as the break has room for. A copy in it then pairs with none but its own, however alike records are.
+    It could fail where several runs in a row left no sync: what they copied may be from further below.
+    """
+    syncs, end = case.syncs, case.bounds.target_end
+    if not case.source_readable:
+        return True
+    if syncs is None:
+        wanted = [case.clip("source", 0, case.bounds.source_end or 0)] if later else []
+        if affordable := case.affords([*wanted, *later]):
+            yield from case.read(wanted)
+        return affordable
+    spans = {bisect_right(syncs.downs, need.start) - 1 for need in later}
+    if _breaks(case, region.sync):
+        spans.add(region.sync)
+    ends: list[tuple[int, int, int]] = []
+    for span in spans:
+        last = span + 1 == len(syncs)
+        behind = (case.newest.source if case.newest is not None else syncs.ups[span]) if last else syncs.ups[span + 1]
+        ends.append((syncs.ups[span], behind, (end if last else syncs.downs[span + 1]) - syncs.downs[span]))
+    first, stop, reach = case.bounds.source_start or 0, case.bounds.source_end or 0, 1
+    while ends:
+        wanted = [case.clip("source", up, up + reach * room + 1) for up, _, room in ends]
+        wanted += [case.clip("source", behind - reach * room, behind + 1) for _, behind, room in ends]
+        if not case.affords([*wanted, *later]):
+            return False
+        yield from case.read(wanted)
+        if case.fault is not None:
+            break
+        # where the source has holes, as many records lie further apart
+        ends = [
+            (up, behind, room)
+            for up, behind, room in ends
+            if (case.source.count(up, up + reach * room + 1) < room and up + reach * room < stop)
+            or (case.source.count(behind - reach * room, behind + 1) < room and behind - reach * room > first)
+        ]
+        reach *= 2
+    return True
+
+
+def _breaks(case: Case, span: int) -> bool:
+    """Says whether a span between two syncs is a break."""
+    breaks = () if case.syncs is None else case.syncs.breaks.after
+    at = bisect_left(breaks, span)
+    return at < len(breaks) and breaks[at] == span
 
 
 def _verified(case: Case, region: Region) -> bool:

@@ -98,6 +98,21 @@ def test_a_sync_is_true_though_its_copy_is_like_a_record_of_the_window() -> None
     check(world, answer, alike=True)
 
 
+def test_a_copy_in_a_break_is_compared_with_all_that_it_may_be_a_copy_of() -> None:
+    world = World(lag_max=1000, land_every=1000)
+    world.produce(900)
+    for twin, original in ((224, 238), (296, 226)):
+        world.source[twin] = replace(world.source[original], offset=twin)  # type: ignore[type-var]
+    world.copy(311)
+    world.flushed = 249
+    world.kill()
+    world.copy(400)
+    world.syncs = [(0, 0), (233, 233), (248, 248), (249, 311), (600, 662)]
+    answer = located(world, [238] * GROUPS)[238]
+    check(world, answer, alike=True)
+    assert answer.offset == 238
+
+
 def test_a_log_copied_one_to_one_takes_the_short_way(monkeypatch: pytest.MonkeyPatch) -> None:
     world = World(lag_max=30)
     for _ in range(20):
