@@ -23,6 +23,8 @@ _PURPOSE = "replicate"
 _SHORT_POLL_MS = 10
 _TURN_SECONDS = 0.005
 _QUEUED = 4
+_TRICKLE_BYTES = 16 << 10
+_TRICKLE_PAUSE = 0.003
 _AFTER_REFUSAL = 0.02
 
 
@@ -202,6 +204,7 @@ class Reader:
             await asyncio.sleep(_AFTER_REFUSAL)
             return
         began = time.perf_counter()
+        size = sum(len(fetched.records) for fetched in answer.partitions)
         for fetched in answer.partitions:
             tp = TopicPartition(fetched.topic, fetched.partition)
             route = self._routes.get(tp)
@@ -210,6 +213,9 @@ class Reader:
                 if time.perf_counter() - began > _TURN_SECONDS:
                     await asyncio.sleep(0)  # answers of the target must not wait for a whole fetch to be gone through
                     began = time.perf_counter()
+        if 0 < size < _TRICKLE_BYTES:
+            # Single records, each fetched as it comes, cost both clusters a request each: a few come together.
+            await asyncio.sleep(_TRICKLE_PAUSE)
 
     def _take(self, route: Route, tp: TopicPartition, fetched: Fetched) -> None:
         lane, asked = route.lane, self._session.wanted.get(tp)
