@@ -15,7 +15,7 @@ COMPARED = 32
 """Target records compared at most."""
 
 SURE = 8
-"""So many records in a row that agree are no chance where records differ at all."""
+"""So many records in a row that agree are no chance where records differ at all: but they may have been sent twice."""
 
 
 class Side(NamedTuple):
@@ -58,11 +58,15 @@ class Found(NamedTuple):
 
 
 class Sample(NamedTuple):
-    """Is the end of the target beside a stretch of the source. ``bottom``: the source's log begins with the stretch."""
+    """Is the end of the target beside a stretch of the source.
+
+    ``bottom``: the source's log begins with the stretch. ``timed``: timestamps are compared, and they differ.
+    """
 
     source: Side
     target: Side
     bottom: bool
+    timed: bool = False
 
     def agreement(self, cut: int, *, dropped: int = 0) -> Agreement:
         """Compares downwards from a cut, the last ``dropped`` target records left out.
@@ -99,6 +103,11 @@ class Sample(NamedTuple):
         at, last = agreement.broken
         places = self.source.places.get(self.target.tokens[last], ())
         return agreement.pairs > 0 and bool(places) and places[-1] > at
+
+    def singular(self, found: Found) -> bool:
+        """Says whether each record that agrees below a cut is the only one of its kind in the stretch."""
+        tokens = self.source.tokens[found.cut - found.pairs : found.cut]
+        return all(len(self.source.places[token]) == 1 for token in tokens)
 
     def candidates(self) -> tuple[list[Found], list[Found]]:
         """Finds the cuts that the target's end agrees with: altogether, and back to a new beginning of the copying.
@@ -142,6 +151,7 @@ def sample(source: Stretch, target: Stretch, *, bottom: bool) -> Sample:
         _side(source, stamped=stamped, encoded=encoded),
         _side(target, stamped=stamped, encoded=False),
         bottom,
+        timed=stamped and len({row.timestamp for row in target.rows[-COMPARED:]}) > 1,
     )
 
 

@@ -201,7 +201,9 @@ class _Search:
             [window] = yield from self._logs.get([want])
             everything = want.start == self.source.start and want.stop == self.source.end
             last = everything or want.stop - want.start >= self.question.max_records
-            found = self._judge(window, tail, last=last) or (yield from self._truncated(window, tail, last=last))
+            found = self._judge(window, tail, last=last, everything=everything) or (
+                yield from self._truncated(window, tail, last=last)
+            )
             if found is not None:
                 return found
             if last:
@@ -225,8 +227,13 @@ class _Search:
         low, high = min(places), max(places)
         return (low, high) if high - low < self.question.max_records else (places[0], places[0])
 
-    def _judge(self, window: Stretch, tail: Stretch, *, last: bool) -> Located | Unknown | None:
-        """Decides by one window; None where a wider one may tell more."""
+    def _judge(self, window: Stretch, tail: Stretch, *, last: bool, everything: bool) -> Located | Unknown | None:
+        """Decides by one window; None where a wider one may tell more.
+
+        One place in a window is the only one in the log if the window is all of it, or if the records carry their own
+        times, which no other records repeat. Without these, whatever was sent twice fits twice: then all that may be
+        read must have been, with none of the records in it twice.
+        """
         beside = self._beside(window, tail)
         if beside.target.gaps[-1]:
             return self._unknown("the target's very last records are gone")
@@ -242,10 +249,13 @@ class _Search:
         if len(found) > 1 and (sure or last):
             offsets = " and ".join(str(_offset(beside, one.cut)) for one in found[:2])
             return self._unknown(f"the target's last records fit the source at {offsets}")
-        if len(found) == 1 and (last or found[0].pairs >= SURE):
+        if len(found) == 1 and (everything or self._only(beside, found[0], last=last)):
             offset = _offset(beside, found[0].cut)
             return self._located(offset, window, how="content", detail=f"{found[0].pairs} records compared")
         return None
+
+    def _only(self, beside: Sample, found: Found, *, last: bool) -> bool:
+        return found.pairs >= SURE and (beside.timed or (last and beside.singular(found)))
 
     def _above_floor(self, beside: Sample, found: list[Found]) -> list[Found]:
         """Leaves out what lies below MirrorMaker 2's own position, unless all does: it may have copied on, not back."""

@@ -401,3 +401,25 @@ def test_counting_goes_further_than_comparing():
     copying.fence()
     assert located(ask(source, target, [anchor], max_records=1_000)).upstream == 5_000
     assert isinstance(ask(source, target, [anchor], max_records=400).answer, Unknown)
+
+
+@pytest.mark.parametrize("appended", [True, False])
+def test_what_was_produced_twice_is_at_no_place_for_sure(appended):
+    source, target = MemoryLog(), MemoryLog()
+    for _ in range(2):
+        source.add(*(Datum(b"v%d" % number) for number in range(3_000)))
+    target.appended = appended
+    copying = Copying(source, target)
+    copying.copy(2_500)
+    target.start = 2_000  # nothing counts: the search begins at the source's end, where the second of the two lies
+    asked = ask(source, target, [])
+    assert isinstance(asked.answer, Unknown)
+    assert "fit the source at 2500 and 5500" in asked.answer.reason
+
+
+def test_a_few_records_that_agree_within_the_bound_prove_nothing_beyond_it():
+    source, target = MemoryLog(), MemoryLog()
+    source.add(*(Datum(b"v%d" % (number % 5_000)) for number in range(10_000)))
+    Copying(source, target).copy(4_500)
+    target.start = 4_497
+    assert isinstance(ask(source, target, [], max_records=900).answer, Unknown)
