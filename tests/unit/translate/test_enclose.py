@@ -47,7 +47,7 @@ def test_the_short_way_leads_where_the_long_way_does(seed: int, alike: bool, mon
         check(world, answer, bound=not world.masked())
 
 
-@pytest.mark.parametrize("seed", [7, 38, 45])
+@pytest.mark.parametrize("seed", [7, 45])
 def test_records_alike_are_not_passed_when_many_offsets_are_asked(seed: int) -> None:
     world = mirrored(random.Random(seed), alike=True)
     answers = located(world, random.Random(seed).choices(range(len(world.source) + 1), k=GROUPS))
