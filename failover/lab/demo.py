@@ -68,13 +68,17 @@ class DemoOutcome(msgspec.Struct, frozen=True):
         )
 
 
+Written = dict[TopicPartition, dict[int, bytes]]
+"""Values by where they lie, not as they were sent: a producer that tries again changes their order."""
+
+
 class _Traffic(threading.Thread):
     """Writes to every topic and consumes as the live group until told to stop or the primary is gone."""
 
     def __init__(self, side: Side) -> None:
         super().__init__(daemon=True, name="demo-traffic")
         self.ends = threading.Event()
-        self.written: dict[TopicPartition, list[bytes]] = {}
+        self.written: Written = {}
         self.committed: dict[TopicPartition, int] = {}
         self.failure: Exception | None = None
         self._side = side
@@ -113,7 +117,7 @@ class _Traffic(threading.Thread):
 
     def _delivered(self, error: Any, message: Any) -> None:
         if error is None:
-            self.written.setdefault(_place(message), []).append(message.value())
+            self.written.setdefault(_place(message), {})[message.offset()] = message.value()
 
     def _commit(self, consumer: Any, read: Mapping[TopicPartition, int]) -> None:
         from confluent_kafka import TopicPartition as Place
@@ -153,11 +157,11 @@ class Demo:
 
     def _play(self, lab: Lab, primary: Side, standby: Side) -> DemoOutcome:
         self._step("2. Traffic: a backlog, groups that lag, and one that consumes while records keep coming")
-        source: dict[TopicPartition, list[bytes]] = {}
+        source: Written = {}
         for topic, partitions in TOPICS.items():
             primary.create_topic(topic, partitions)
             for record in primary.produce(topic, BACKLOG[topic]):
-                source.setdefault(record.tp, []).append(record.value)
+                source.setdefault(record.tp, {})[record.offset] = record.value
         committed = self._place_groups(primary, source)
         traffic = _Traffic(primary)
         traffic.start()
@@ -170,7 +174,7 @@ class Demo:
         if traffic.failure is not None:
             raise LabError(f"the demo's traffic failed: {traffic.failure}")
         for tp, values in traffic.written.items():
-            source[tp] += values
+            source[tp] |= values
         committed[LIVE_GROUP] = traffic.committed
         self._step("4. What would a failover do? Nothing is written yet")
         copy = self.folder / "plan.json"
@@ -183,9 +187,7 @@ class Demo:
         self._step("")
         return outcome
 
-    def _place_groups(
-        self, primary: Side, source: Mapping[TopicPartition, list[bytes]]
-    ) -> dict[str, dict[TopicPartition, int]]:
+    def _place_groups(self, primary: Side, source: Written) -> dict[str, dict[TopicPartition, int]]:
         placed = {}
         for group, share in LAGGARDS.items():
             offsets = {tp: int(len(values) * share) for tp, values in source.items()}
@@ -196,7 +198,7 @@ class Demo:
     def _wait_mirrored(
         self,
         standby: Side,
-        source: Mapping[TopicPartition, list[bytes]],
+        source: Written,
         committed: Mapping[str, Mapping[TopicPartition, int]],
     ) -> None:
         """Waits until the backlog is on the standby and every group has its checkpoints there."""
@@ -228,7 +230,7 @@ class Demo:
         self,
         standby: Side,
         plan: Mapping[str, Any],
-        source: Mapping[TopicPartition, list[bytes]],
+        source: Written,
         committed: Mapping[str, Mapping[TopicPartition, int]],
     ) -> DemoOutcome:
         there = {
@@ -237,13 +239,14 @@ class Demo:
             for records in standby.read(f"primary.{topic}").values()
             for value in _values(records)
         }
-        lost = sum(value not in there for values in source.values() for value in values)
+        lost = sum(value not in there for values in source.values() for value in values.values())
         forecasts = {group["group"]: group for group in plan["groups"]}
         groups = []
         for name in (*LAGGARDS, LIVE_GROUP):
-            consumed = {v for tp, values in source.items() for v in values[: committed[name].get(tp, 0)]}
+            places = committed[name]
+            consumed = {v for tp, values in source.items() for o, v in values.items() if o < places.get(tp, 0)}
             delivered = self._consume(standby, name)
-            due = {value for values in source.values() for value in values if value in there} - consumed
+            due = {value for values in source.values() for value in values.values() if value in there} - consumed
             forecast = forecasts.get(name, {"partitions": []})
             groups.append(
                 GroupOutcome(
