@@ -164,6 +164,7 @@ class StretchReading(Reading):
         self._seen = want.start
 
     def begin(self, fetched: Fetched) -> None:
+        super().begin(fetched)
         self._aborted = AbortedTransactions(fetched.aborted) if self.committed else None
 
     def take(self, batch: Batch) -> None:

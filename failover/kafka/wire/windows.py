@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Sequence
 
@@ -23,7 +24,7 @@ _BYTES_A_RECORD = 512
 _SMALLEST, _LARGEST_GUESS = 32 << 10, 1 << 20
 
 
-class Reading:
+class Reading(ABC):
     """Is a stretch [start, stop) of one partition on its way: how far it was read, and how much to ask for next.
 
     A subclass takes the batches. ``whole``: the log is known to reach to ``stop``, so an earlier end is only one that
@@ -45,11 +46,13 @@ class Reading:
         self.ask = min(max((stop - start) * _BYTES_A_RECORD, _SMALLEST), _LARGEST_GUESS)
 
     def begin(self, fetched: Fetched) -> None:
-        """Is told of each answer before its batches."""
+        """Notes what an answer tells of the log, before its batches are taken."""
+        self.log_start = fetched.log_start
+        self.log_end = fetched.last_stable if self.committed else fetched.high_watermark
 
+    @abstractmethod
     def take(self, batch: Batch) -> None:
         """Takes a checked batch, the next one that reaches beyond ``position``. Raises ``UnreadableBatch``."""
-        raise NotImplementedError
 
 
 class _WindowReading(Reading):
@@ -171,8 +174,6 @@ def _take(reading: Reading, fetched: Fetched, *, full: bool, max_bytes: int) -> 
         reading.fault = fault(fetched.error)
         return
     stop = reading.stop
-    reading.log_start = fetched.log_start
-    reading.log_end = fetched.last_stable if reading.committed else fetched.high_watermark
     reading.begin(fetched)
     before, largest = reading.position, 0
     try:
