@@ -15,7 +15,8 @@ from failover.mm2.fields import DecodeError, Unreadable
 OFFSETS_TOPIC_PARTITIONS = 25
 """Partitions of the offsets topic in dedicated mode (Kafka: ``offset.storage.partitions``)."""
 
-# Jackson escapes these and nothing else; its hexadecimal digits are upper case.
+# Jackson escapes these and surrogates (below), and nothing else: DEL, U+2028 and all of the first plane else stand as
+# they are. Its hexadecimal digits are upper case.
 _SHORT_ESCAPES = {"\b": "\\b", "\t": "\\t", "\n": "\\n", "\f": "\\f", "\r": "\\r", '"': '\\"', "\\": "\\\\"}
 _ESCAPES = {ord(c): e for c, e in ({chr(i): f"\\u{i:04X}" for i in range(0x20)} | _SHORT_ESCAPES).items()}
 
@@ -129,4 +130,16 @@ def _key(connector: str, **fields: str | int) -> bytes:
 
 
 def _json(value: str | int) -> str:
-    return f'"{value.translate(_ESCAPES)}"' if isinstance(value, str) else str(value)
+    if not isinstance(value, str):
+        return str(value)
+    text = value.translate(_ESCAPES)
+    return f'"{text if text.isascii() else "".join(map(_utf16, text))}"'
+
+
+def _utf16(character: str) -> str:
+    """Gives a character as Jackson's UTF8JsonGenerator does: one beyond U+FFFF as escapes of its two surrogates."""
+    code = ord(character)
+    if code > 0xFFFF:
+        high, low = divmod(code - 0x10000, 0x400)
+        return f"\\u{0xD800 + high:04X}\\u{0xDC00 + low:04X}"
+    return f"\\u{code:04X}" if 0xD800 <= code <= 0xDFFF else character

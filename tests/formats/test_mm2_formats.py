@@ -202,6 +202,45 @@ def test_strings_are_escaped_as_jackson_does():
     assert decode_offset_key(key.encode()) == key
 
 
+def test_what_lies_beyond_the_first_plane_is_escaped_as_its_surrogates():
+    """The bytes are those a MirrorCheckpointConnector of Kafka 4.1.1 wrote for a group of this name."""
+    key = CheckpointOffsetKey("MirrorCheckpointConnector", "größe 組 🐘", "t", 0)
+    seen = b'{"partition":0,"topic":"t","group":"gr\xc3\xb6\xc3\x9fe \xe7\xb5\x84 \\uD83D\\uDC18"}]'
+    assert key.encode() == b'["MirrorCheckpointConnector",' + seen
+    assert decode_offset_key(key.encode()) == key
+    raw = b'["MirrorCheckpointConnector",' + seen.replace(b"\\uD83D\\uDC18", "🐘".encode())
+    assert decode_offset_key(raw) == key, "read, though Connect does not look there"
+
+
+@pytest.mark.parametrize(
+    ("character", "written"),
+    [
+        ("\x00", b"\\u0000"),
+        ("\x1b", b"\\u001B"),
+        ("\b", b"\\b"),
+        ("\f", b"\\f"),
+        ("\r", b"\\r"),
+        ('"', b'\\"'),
+        ("\\", b"\\\\"),
+        ("/", b"/"),
+        ("'", b"'"),
+        ("<", b"<"),
+        ("\x7f", b"\x7f"),
+        ("\x80", b"\xc2\x80"),
+        ("\u2028", b"\xe2\x80\xa8"),
+        ("\ufeff", b"\xef\xbb\xbf"),
+        ("\uffff", b"\xef\xbf\xbf"),
+        ("\U00010000", b"\\uD800\\uDC00"),
+        ("\U0010ffff", b"\\uDBFF\\uDFFF"),
+        ("\ud83d", b"\\uD83D"),
+    ],
+)
+def test_each_kind_of_character_as_jackson_writes_it(character, written):
+    assert HeartbeatOffsetKey("c", f"a{character}z", "é").encode() == (
+        b'["c",{"sourceClusterAlias":"a' + written + b'z","targetClusterAlias":"\xc3\xa9"}]'
+    )
+
+
 @given(text, text, text, st.integers(0, 2**31 - 1))
 def test_connect_keys_round_trip(connector, cluster, topic, partition):
     key = SourceOffsetKey(connector, cluster, topic, partition)

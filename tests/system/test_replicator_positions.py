@@ -16,7 +16,7 @@ from failover.inventory.flow import flow_of
 from failover.kafka.wire.topics import NewTopic, describe_topic_configs
 from failover.lab import APP
 from failover.lab.internal_records import sync_of
-from failover.mm2.connect_offsets import SourceOffsetKey, decode_offset_key, offset_partition
+from failover.mm2.connect_offsets import CheckpointOffsetKey, SourceOffsetKey, decode_offset_key, offset_partition
 from failover.model.names import TopicPartition
 from failover.replication.anchor import HEADER, Anchor, anchor_key, decode_anchor, encode_anchor
 from failover.replication.beside import look_beside
@@ -64,6 +64,8 @@ def raw(pair, topic):
 def test_positions_of_the_real_mirror_maker_are_read(mm2, b):
     topic = mm2.create_topic("a", mm2.name("t.positions"), 3)
     mm2.produce("a", topic, 30)
+    group = mm2.name('größe 組 🐘\u2028"\x7f')
+    mm2.commit("a", group, {(topic, 0): 5})
     mm2.wait_mirrored(topic)
     thread, _ = b
     positions = store(mm2.lab.config, b)
@@ -75,6 +77,12 @@ def test_positions_of_the_real_mirror_maker_are_read(mm2, b):
 
     mm2.b.until(read, what="MirrorMaker 2 wrote its positions", every=0.3)
     assert positions.unreadable == 0
+    ours = CheckpointOffsetKey("MirrorCheckpointConnector", group, f"a.{topic}", 0).encode()
+
+    def named():
+        return any(record.key == ours for _, record in raw(mm2, positions.topic))
+
+    mm2.b.until(named, what="MirrorMaker 2 wrote what it stores of a group with every kind of character", every=0.3)
     seen = 0
     for number, record in raw(mm2, positions.topic):
         assert offset_partition(record.key) == number
