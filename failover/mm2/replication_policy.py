@@ -7,7 +7,7 @@ flow's; aliases are cluster aliases of the configuration.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import ClassVar, TypeAlias
+from typing import TypeAlias
 
 import msgspec
 
@@ -23,6 +23,7 @@ TOPIC_MAP_KEY = "failover.replication.policy.topic.map"
 
 HEARTBEATS_TOPIC = "heartbeats"
 _JAVA_PACKAGE = "org.apache.kafka.connect.mirror."
+DEFAULT_CLASS = f"{_JAVA_PACKAGE}DefaultReplicationPolicy"
 
 
 class DefaultReplicationPolicy(msgspec.Struct, frozen=True, kw_only=True):
@@ -32,12 +33,15 @@ class DefaultReplicationPolicy(msgspec.Struct, frozen=True, kw_only=True):
     also goes into the names of MirrorMaker 2's internal topics.
     """
 
-    name: ClassVar[str] = "default"
-
     source_alias: str
     separator: str = "."
     internal_topic_separator_enabled: bool = True
     mm2_version: Mm2Version | None = None
+
+    @property
+    def name(self) -> str:
+        """Names the policy in plans and reports."""
+        return "default"
 
     @property
     def internal_separator(self) -> str:
@@ -120,7 +124,10 @@ class IdentityReplicationPolicy(DefaultReplicationPolicy, frozen=True, kw_only=T
     Topics whose names end with ``heartbeats`` are named by the default policy all the same.
     """
 
-    name: ClassVar[str] = "identity"
+    @property
+    def name(self) -> str:
+        """Names the policy in plans and reports."""
+        return "identity"
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
         """Gives the same name, except for what looks like heartbeats."""
@@ -141,10 +148,13 @@ class MappedReplicationPolicy(DefaultReplicationPolicy, frozen=True, kw_only=Tru
     Heartbeats topics and topics of other clusters are the policy's underneath, ``base``.
     """
 
-    name: ClassVar[str] = "map"
-
     base: DefaultReplicationPolicy
     topic_map: TopicMap
+
+    @property
+    def name(self) -> str:
+        """Names the policy in plans and reports."""
+        return "map"
 
     def format_remote_topic(self, alias: str, topic: str) -> str:
         """Gives the mapped name; a topic the map forbids to mirror keeps the name it would have without the map."""
@@ -179,11 +189,12 @@ ReplicationPolicy: TypeAlias = DefaultReplicationPolicy
 """Any replication policy; the others are kinds of the default one, as in MirrorMaker 2."""
 
 _BY_CLASS: dict[str, type[DefaultReplicationPolicy]] = {
-    f"{_JAVA_PACKAGE}DefaultReplicationPolicy": DefaultReplicationPolicy,
+    DEFAULT_CLASS: DefaultReplicationPolicy,
     f"{_JAVA_PACKAGE}IdentityReplicationPolicy": IdentityReplicationPolicy,
 }
 _BY_NAME: dict[str, type[DefaultReplicationPolicy]] = {
-    policy.name: policy for policy in (DefaultReplicationPolicy, IdentityReplicationPolicy)
+    "default": DefaultReplicationPolicy,
+    "identity": IdentityReplicationPolicy,
 }
 
 
@@ -193,19 +204,21 @@ def policy_from(
     """Makes the replication policy of a flow from its effective settings.
 
     Reads ``replication.policy.class``, ``.separator`` and ``.internal.topic.separator.enabled``, and of
-    this tool ``failover.replication.policy.class`` (``default`` or ``identity``: how a Java class that
-    is unknown here names topics) and ``failover.replication.policy.topic.map``.
+    this tool ``failover.replication.policy.class`` (``default``, ``identity`` or the name of an installed Python
+    policy: how a Java class that is unknown here names topics) and ``failover.replication.policy.topic.map``.
     Raises ConfigError for a class that is unknown here.
     """
-    kind = _policy_class(settings)
     # MM2 parses the flag as Java's Boolean.parseBoolean does, knows it from 3.6 (and 3.5.2) on, and looks
     # at it only beside an explicit separator, without which it makes no difference.
     flag = settings.get(INTERNAL_SEPARATOR_KEY, "true").lower() == "true" or not at_least(mm2_version, 3, 5, 2)
-    base = kind(
-        source_alias=source_alias,
-        separator=settings.get(SEPARATOR_KEY, "."),
-        internal_topic_separator_enabled=flag,
-        mm2_version=mm2_version,
+    base = _base_policy(
+        settings,
+        DefaultReplicationPolicy(
+            source_alias=source_alias,
+            separator=settings.get(SEPARATOR_KEY, "."),
+            internal_topic_separator_enabled=flag,
+            mm2_version=mm2_version,
+        ),
     )
     topic_map = parse_topic_map(TOPIC_MAP_KEY, settings.get(TOPIC_MAP_KEY, ""))
     if topic_map is None:
@@ -240,7 +253,7 @@ def is_cycle(policy: ReplicationPolicy, source: str, target: str, topic: str) ->
         # Mapped names lead nowhere; the name a topic has on the source is of the policy underneath.
         policy = policy.base
     closed = {target}
-    if not isinstance(policy, IdentityReplicationPolicy) and at_least(policy.mm2_version, 4, 4):
+    if policy.topic_source("") is None and at_least(policy.mm2_version, 4, 4):
         closed.add(source)
     while (origin := policy.topic_source(topic)) is not None:
         if origin in closed:
@@ -252,26 +265,39 @@ def is_cycle(policy: ReplicationPolicy, source: str, target: str, topic: str) ->
     return False
 
 
-def _policy_class(settings: Mapping[str, str]) -> type[DefaultReplicationPolicy]:
-    own = settings.get(OWN_CLASS_KEY, "").strip()
-    if own:
-        kind = _BY_NAME.get(own) or _BY_CLASS.get(own)
-        if kind is None:
-            raise ConfigError(f"{OWN_CLASS_KEY}: unknown policy {own!r}", hint="write default or identity")
-        return kind
-    java = settings.get(CLASS_KEY, "").strip()
-    if not java:
-        return DefaultReplicationPolicy
-    kind = _BY_CLASS.get(java)
+def _base_policy(settings: Mapping[str, str], default: DefaultReplicationPolicy) -> DefaultReplicationPolicy:
+    """Gives the policy underneath a topic map; ``default`` holds what any policy of the flow is made of."""
+    own, java = settings.get(OWN_CLASS_KEY, "").strip(), settings.get(CLASS_KEY, "").strip()
+    name = own or java
+    kind = (_BY_NAME.get(own) if own else None) or _BY_CLASS.get(name or DEFAULT_CLASS)
     if kind is not None:
-        return kind
+        return kind(
+            source_alias=default.source_alias,
+            separator=default.separator,
+            internal_topic_separator_enabled=default.internal_topic_separator_enabled,
+            mm2_version=default.mm2_version,
+        )
+    # Only now, as looking through what is installed takes a while.
+    from failover.mm2.python_policy import GROUP, installed_policies, python_policy
+
+    found = python_policy(name, settings, default)
+    if found is not None:
+        return found
+    there = installed_policies()
+    installed = f"; installed ones: {', '.join(there)}" if there else ""
+    if own:
+        raise ConfigError(
+            f"{OWN_CLASS_KEY}: unknown policy {own!r}",
+            hint=f"write default, identity or the name of an entry point of the group {GROUP}{installed}",
+        )
     near = next((full for full in _BY_CLASS if full.endswith(f".{java.rpartition('.')[2]}")), None)
     if near is not None:
         hint = f"if MirrorMaker 2's own is meant, write {near}"
     else:
         hint = (
             f"if it names topics like MirrorMaker 2's own policies, set {OWN_CLASS_KEY}=default or identity, "
-            f"and give other names in {TOPIC_MAP_KEY}"
+            f"and give other names in {TOPIC_MAP_KEY}; otherwise install its naming in Python, as the entry point "
+            f"{java} of the group {GROUP}{installed}"
         )
     raise ConfigError(f"{CLASS_KEY}: {java} is a Java class whose naming is not known here", hint=hint)
 

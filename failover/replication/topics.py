@@ -43,7 +43,7 @@ REPLICATION_FACTOR_KEY = "replication.factor"
 
 _ABSENT, _INVALID_TOPIC, _EXISTS, _ENOUGH, _BAD_FACTOR = 3, 17, 36, 37, 38
 _DENIED = frozenset({29, 31})
-_CODES = {
+CODES = {
     _INVALID_TOPIC: "invalid-name",
     29: "not-authorized",
     31: "not-authorized",
@@ -276,7 +276,7 @@ class _Look:
                 f"{REPLICATION_FACTOR_KEY} is {factor} and {self._flow.target} has {_counted(brokers, 'broker')}: "
                 f"set it to {brokers} at most, or to -1 for their default"
             )
-        code = _CODES.get(reason.number, "unavailable" if reason.retriable or reason.number < -1 else "broker-error")
+        code = CODES.get(reason.number, "unavailable" if reason.retriable or reason.number < -1 else "broker-error")
         self._faults.setdefault(topic, TopicFault(topic, target, code, f"{subject} {doing}: {reason}", hint))
 
     def keep(self, topic: str) -> None:

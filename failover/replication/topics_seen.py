@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from failover.errors import ConfigError
 from failover.inventory.flow import Flow
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.mm2.internal_topics import is_own_topic
@@ -28,7 +29,7 @@ class Pair(NamedTuple):
 
 
 class TopicFault(NamedTuple):
-    """Is why a source topic, or some of its partitions, cannot be copied now. ``code`` is a stable slug."""
+    """Is why a source topic, or some of its partitions, cannot be copied now. ``code``: a word of ``explain``."""
 
     topic: str
     target: str
@@ -37,7 +38,8 @@ class TopicFault(NamedTuple):
     hint: str = ""
 
     def __str__(self) -> str:
-        return f"{self.message}; {self.hint}" if self.hint else self.message
+        said = f"{self.code}: {self.message}"
+        return f"{said}; {self.hint}" if self.hint else said
 
 
 class Notice(NamedTuple):
@@ -125,19 +127,24 @@ def choose(flow: Flow, topics: Iterable[str], loops: Loops | None = None) -> Cho
     loops = loops or Loops()
     targets: dict[str, str] = {}
     skipped: dict[str, str] = {}
+    faults: list[TopicFault] = []
     for topic in sorted(topics):
-        if why := flow.topics.why_not(topic) or loops.echo(flow, topic):
-            skipped[topic] = why
-        else:
-            targets[topic] = flow.target_topic(topic)
+        try:
+            if why := flow.topics.why_not(topic) or loops.echo(flow, topic):
+                skipped[topic] = why
+            else:
+                targets[topic] = flow.target_topic(topic)
+        except ConfigError as error:  # a policy of somebody's own met a name that it does not know what to do with
+            said = f"topic {topic} of {flow.source} is not copied: {error}"
+            faults.append(TopicFault(topic, "", "policy-failed", said, error.hint or ""))
     sources: dict[str, list[str]] = {}
     for topic, target in targets.items():
         sources.setdefault(target, []).append(topic)
-    faults = [
+    faults += [
         fault for topic, target in targets.items() if (fault := _misnamed(flow, topic, target, sources[target], loops))
     ]
     for fault in faults:
-        del targets[fault.topic]
+        targets.pop(fault.topic, None)
     return Choice(targets, skipped, faults)
 
 

@@ -6,7 +6,9 @@ from typing import NamedTuple
 
 
 class Explanation(NamedTuple):
-    """Is the entry of one word. ``kind``: reason, finding, error, verdict, precision, proof, outcome or column."""
+    """Is the entry of one word. ``kind``: reason, finding, error, verdict, precision, proof, outcome, column,
+    topic (the replicator does not copy it) or seed.
+    """
 
     word: str
     kind: str
@@ -21,10 +23,13 @@ def entries() -> dict[str, Explanation]:
     from failover.report.explain_errors import ERRORS
     from failover.report.explain_findings import FINDINGS
     from failover.report.explain_reasons import REASONS
+    from failover.report.explain_replicator import REPLICATOR
     from failover.report.explain_words import WORDS
 
     return {
-        word: Explanation(word, *rest) for table in (ERRORS, FINDINGS, WORDS, REASONS) for word, rest in table.items()
+        word: Explanation(word, *rest)
+        for table in (REPLICATOR, ERRORS, FINDINGS, WORDS, REASONS)
+        for word, rest in table.items()
     }
 
 

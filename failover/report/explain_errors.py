@@ -20,7 +20,7 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "the configuration cannot be used (exit 2)",
         "A file, line and key are named where they are known.",
         "Correct it; failover config show tells what is in effect.",
-        "replication.policy.class is a Java class this tool does not know",
+        "replication.policy.class is a Java class this tool does not know, and no Python package offers its naming",
     ),
     "config-not-found": (
         "error",
