@@ -7,6 +7,8 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 # Extra arguments for pytest: make quick ARGS="-k checkpoint -x"
 ARGS ?=
+# Processes that share the tests: make quick WORKERS=0 for one without pytest-xdist (and with --pdb).
+WORKERS ?= 2
 PYTEST = $(BIN)/python -m pytest $(ARGS)
 INSTALL = $(BIN)/python -m pip install --quiet --disable-pip-version-check --editable
 # An editable installation compiles nothing by itself, and some environments forbid it at run time.
@@ -29,10 +31,10 @@ demo: $(VENV)/.lab
 test: quick system
 
 quick: $(VENV)/.test
-	$(PYTEST) -q -m quick
+	$(PYTEST) -q -m quick -n $(WORKERS)
 
 system: $(VENV)/.test
-	$(PYTEST) -q -m system
+	$(PYTEST) -q -m system -n $(WORKERS) --dist loadfile
 
 bench: $(VENV)/.test
 	$(PYTEST) -q -s tests/bench

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -32,14 +33,24 @@ def class_path(version: str = DEFAULT_VERSION, *, cache: Path | None = None) -> 
     folder = platformdirs.user_cache_path("failover") / "lab" if cache is None else cache
     kept = folder / f"classpath-{version}.json"
     wanted = [_kafka(version), _logging(version)]
+    if (jars := _known(kept, wanted)) is not None:
+        return jars
+    folder.mkdir(parents=True, exist_ok=True)
+    # One download at a time: two would write the same files, and one might read what the other has half written.
+    with (folder / "download.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if (jars := _known(kept, wanted)) is None:
+            jars = _resolve(version, wanted)
+            write_private(kept, msgspec.json.encode(_Kept(wanted, [str(jar) for jar in jars])))
+    return jars
+
+
+def _known(kept: Path, wanted: list[str]) -> tuple[Path, ...] | None:
     with contextlib.suppress(OSError, msgspec.DecodeError):
         found = msgspec.json.decode(kept.read_bytes(), type=_Kept)
         if found.endpoints == wanted and all(Path(jar).exists() for jar in found.jars):
             return tuple(map(Path, found.jars))
-    jars = _resolve(version, wanted)
-    folder.mkdir(parents=True, exist_ok=True)
-    write_private(kept, msgspec.json.encode(_Kept(wanted, [str(jar) for jar in jars])))
-    return jars
+    return None
 
 
 def _resolve(version: str, endpoints: list[str]) -> tuple[Path, ...]:

@@ -8,16 +8,16 @@ import socket
 from failover.errors import LabError
 
 LOOPBACK = "127.0.0.1"
-# below the range Linux and macOS take for outgoing connections: a port found free here is not
-# taken by somebody's client before the broker listens on it
-_RANGE = range(20_000, 32_700)
+RANGE = range(20_000, 32_700)
+"""Lies below the range Linux and macOS take for outgoing connections: a port found free here is not taken by somebody's
+client before the broker listens on it."""
 
 
 def free_ports(count: int) -> list[int]:
     """Returns distinct ports nobody listens on at this moment; raises LabError when there are too few."""
     held: list[socket.socket] = []
     try:
-        for port in random.sample(_RANGE, len(_RANGE)):
+        for port in random.sample(RANGE, len(RANGE)):
             if len(held) == count:
                 break
             probe = socket.socket()

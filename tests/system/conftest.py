@@ -12,11 +12,25 @@ from collections.abc import Iterator
 
 import pytest
 
-from failover.lab import LabOptions, MirrorOptions
+from failover.lab import LabOptions, MirrorOptions, ports
 from tests.system.pair import Pair
 from tests.system.running import running
 
 MIRROR = MirrorOptions(topics=r"t\..*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ports_of_its_own(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Gives each worker of the run (pytest-xdist) other ports to choose from.
+
+    A lab finds its ports free and listens on them seconds later; meanwhile a neighbour could find the same ones free.
+    """
+    worker = getattr(request.config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    number, of = int(worker["workerid"].removeprefix("gw")), worker["workercount"]
+    share = len(ports.RANGE) // of
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ports, "RANGE", ports.RANGE[number * share : (number + 1) * share])
+        yield
 
 
 @pytest.fixture(scope="session")

@@ -68,11 +68,19 @@ class WireCluster:
         await self.close()
 
     async def open(self) -> None:
-        """Finds the cluster's brokers by asking all bootstrap addresses at once; the first answer counts."""
-        self._learn(await self._first(self._bootstrap, metadata_call(()), stagger=0.0))
+        """Finds the cluster's brokers by asking all bootstrap addresses at once; the first answer counts.
+
+        Where none answers nothing is left open, so that no ``close`` is owed.
+        """
+        try:
+            self._learn(await self._first(self._bootstrap, metadata_call(()), stagger=0.0))
+        except BaseException:
+            await self._pool.close()
+            raise
         self._pool.drop(self._bootstrap)
 
     async def close(self) -> None:
+        """Ends all connections, for good."""
         await self._pool.close()
 
     # -- who is there ----------------------------------------------------------------------------

@@ -39,12 +39,18 @@ class Pool:
         self._tasks: dict[tuple[Node, str], asyncio.Task[Connection]] = {}
         self._paces: dict[Node, Pace] = {}
         self._suspects: dict[Node, float] = {}
+        self._closed = False
 
     async def get(self, node: Node, purpose: str) -> Connection:
         """Gives the open connection of a broker and purpose, dialling if there is none.
 
         Raises ``ConnectionLost`` (nothing written) or ``CredentialsRefused``.
         """
+        if self._closed:
+            # Whoever still waited for an answer when it was closed may come back; nobody would end what it opened.
+            raise ConnectionLost(
+                f"cluster {self._dialer.alias}: the connections were closed", alias=self._dialer.alias, written=False
+            )
         key = node, purpose
         task = self._tasks.get(key)
         if task is None or (
@@ -82,6 +88,8 @@ class Pool:
         return tasks
 
     async def close(self) -> None:
+        """Ends all connections; none is opened any more."""
+        self._closed = True
         tasks = self.drop([node for node, _ in self._tasks])
         await asyncio.gather(*tasks, return_exceptions=True)
         await asyncio.sleep(0)  # transports close their sockets in the loop's next turn

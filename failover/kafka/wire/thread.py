@@ -96,3 +96,4 @@ async def _wind_up() -> None:
         task.cancel()
     await asyncio.gather(*tasks, return_exceptions=True)
     await asyncio.get_running_loop().shutdown_asyncgens()
+    await asyncio.sleep(0)  # what the cancelled ended closes its sockets in the loop's next turn

@@ -46,6 +46,7 @@ class FakeBroker:
         self.asked: list[Asked] = []
         self.connections = 0
         self._writers: list[asyncio.StreamWriter] = []
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0, ssl=self.tls)
@@ -67,6 +68,10 @@ class FakeBroker:
             writer.transport.abort()
         self._writers.clear()
 
+    async def left(self) -> None:
+        """Waits until every client has ended its connection."""
+        await asyncio.gather(*self._serving)
+
     def order(self) -> list[int]:
         return [asked.key for asked in self.asked]
 
@@ -86,6 +91,9 @@ class FakeBroker:
     async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         self.connections += 1
         self._writers.append(writer)
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
         try:
             while True:
                 (size,) = struct.unpack(">i", await reader.readexactly(4))

@@ -237,6 +237,23 @@ def test_nobody_there_is_an_unreachable_cluster():
     asyncio.run(run())
 
 
+def test_a_cluster_that_does_not_open_leaves_no_connection():
+    async def run() -> None:
+        async with FakeBroker({METADATA: lambda _: SILENT}, OFFERED, flexible=FLEXIBLE) as broker:
+            cluster = WireCluster(ClientSettings((("127.0.0.1", broker.port),)), alias="a", silence=60)
+            with pytest.raises(TimeoutError):
+                await asyncio.wait_for(cluster.open(), 0.1)
+            assert broker.connections == 1
+            async with asyncio.timeout(5):
+                await broker.left()
+            # nor does a late caller open one
+            with pytest.raises(ClusterUnreachable):
+                await cluster.open()
+            assert broker.connections == 1
+
+    asyncio.run(run())
+
+
 def test_metadata_of_commits_is_bytes_both_ways():
     raw = b"\xff\xfe\0raw"
 
