@@ -23,6 +23,9 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "diff": ("failover.cli.diff", "What changed between two plans."),
     "replicate": ("failover.cli.replicate", "Copy topics in MirrorMaker 2's place, exactly once."),
     "seed": ("failover.cli.seed", "Write where the reverse flow begins, behind what came from there."),
+    "connect": ("failover.cli.connect", "MirrorMaker 2's connectors on a Kafka Connect cluster."),
     "checkpoint": ("failover.cli.checkpoint", "Keep exact checkpoints on the target, beside MirrorMaker 2."),
+    "translate": ("failover.cli.translate", "A group's translated offsets, and how each is known."),
+    "inspect": ("failover.cli.inspect", "What MirrorMaker 2's internal topics hold, readable."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
 }

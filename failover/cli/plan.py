@@ -10,16 +10,13 @@ import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.memory import last_written, recall, undecided
-from failover.cli.options import DEFAULT_TTL, plan_options, to_options
+from failover.cli.options import DEFAULT_TTL, plan_options, selection_of, times_of, to_options
 from failover.cli.progress import ProgressBar
 from failover.cli.wiring import check_clients, choose_flow, load, open_cluster, operator, state_folder, utc_now
 from failover.errors import StateError, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
-    from failover.inventory.look import Report
-    from failover.inventory.questions import Evidence, Refine
-    from failover.inventory.snapshot import Comparison
     from failover.kafka.port import Cluster
     from failover.model.plan import Plan, PlanOptions
     from failover.state.folder import StateFolder
@@ -28,7 +25,7 @@ if TYPE_CHECKING:
 @click.command(cls=Command, params=plan_options())
 @click.option("--evidence", is_flag=True, help="Show how each offset is known.")
 @click.option("-o", "--output", "output", metavar="FILE", help="Also write the plan there, as JSON.")
-@format_option("table", "json", "yaml", "csv", "markdown", "html")
+@format_option("table", "json", "yaml", "csv", "markdown", "html", "kafka-acls")
 @pass_settings
 def command(settings: Settings, /, *, evidence: bool, output: str | None, **values: Any) -> int:
     """Shows what execute would commit, how each offset is known, and what it costs.
@@ -63,11 +60,10 @@ def make(
 ) -> tuple[Plan, Path]:
     """Looks at both clusters, decides, and saves the plan; gives the plan and its file."""
     from failover._version import __version__
+    from failover.inventory.comparison import comparison_of
     from failover.inventory.flow import flow_of
-    from failover.inventory.selection import Selection
     from failover.inventory.snapshot import take_snapshot
 
-    selection = Selection(options.groups, options.group_pattern, options.exclude_groups, options.create_group)
     flow = flow_of(config, selected)
     # What cannot work is said before anything is contacted, and before a silent cluster costs its time.
     state.require_usable()
@@ -85,12 +81,14 @@ def make(
         snapshot = take_snapshot(
             flow,
             open_one,
-            selection,
+            selection_of(options),
             source_down=settings.source_down,
             now=utc_now,
             progress=progress,
             earlier=memory.earlier,
-            comparison=_comparison(config) if options.content else None,
+            comparison=comparison_of(config) if options.content else None,
+            times=times_of(options),
+            plain=options.local_topics != "none",
         )
         # What follows is not needed before the clusters were asked, and loading it takes its time.
         from failover.cli.shared import holder, runs_topic
@@ -115,18 +113,6 @@ def make(
         locked_by=locked_by,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))
-
-
-def _comparison(config: Config) -> Comparison:
-    """Makes the comparison of records, with the configuration's limit; loads it when there is something to compare."""
-    limit = config.failover.integer("exact.max.records") if "exact.max.records" in config.failover else None
-
-    def comparison(source: Cluster | None, target: Cluster, evidence: Evidence, report: Report) -> Refine:
-        from failover.inventory.comparing import MAX_RECORDS, record_comparison
-
-        return record_comparison(source, target, evidence, report, max_records=MAX_RECORDS if limit is None else limit)
-
-    return comparison
 
 
 def require_place(target: Path) -> None:
@@ -160,6 +146,7 @@ def show(settings: Settings, plan: Plan, *, evidence: bool) -> None:
             "csv": lambda: plan_csv(plan),
             "markdown": lambda: plan_markdown(plan),
             "html": lambda: _html(plan),
+            "kafka-acls": lambda: _kafka_acls(plan),
         },
     )
 
@@ -168,3 +155,9 @@ def _html(plan: Plan) -> str:
     from failover.report.html import plan_html
 
     return plan_html(plan)
+
+
+def _kafka_acls(plan: Plan) -> str:
+    from failover.report.kafka_acls import kafka_acls
+
+    return kafka_acls(plan)

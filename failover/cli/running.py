@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from failover.cli.frame import Settings
-    from failover.cli.shared import Common
+    from failover.execution.holding import Common
     from failover.model.execution import Execution
 
 

@@ -20,6 +20,11 @@ def to_json(value: object) -> str:
     return inert_json(msgspec.json.format(msgspec.json.encode(value), indent=2).decode()) + "\n"
 
 
+def to_json_line(value: object) -> str:
+    """Writes a value as one line of JSON, for streams."""
+    return inert_json(msgspec.json.encode(value).decode()) + "\n"
+
+
 def to_yaml(value: object) -> str:
     """Writes a value as YAML that versions 1.1 and 1.2 read alike.
 

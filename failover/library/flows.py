@@ -1,0 +1,89 @@
+"""A loaded configuration and its flows, ready to be looked at."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from failover.config.flow import Config, SelectedFlow
+
+if TYPE_CHECKING:
+    from failover.kafka.port import Cluster
+
+SOURCE_TIMEOUT, TARGET_TIMEOUT = 10.0, 30.0
+
+
+class MirrorFlow(msgspec.Struct, frozen=True):
+    """Is one flow of a configuration. ``selected``: its settings, and the direction in which it is seen."""
+
+    config: Config
+    selected: SelectedFlow
+
+    @property
+    def name(self) -> str:
+        """Gives ``source->target``."""
+        return self.selected.name
+
+    @property
+    def source(self) -> str:
+        """Gives the source's alias."""
+        return self.selected.source
+
+    @property
+    def target(self) -> str:
+        """Gives the target's alias."""
+        return self.selected.target
+
+    def __repr__(self) -> str:
+        # The settings hold secrets.
+        return f"MirrorFlow({self.name})"
+
+    def open_cluster(self, alias: str, *, timeout: float | None = None) -> Cluster:
+        """Opens one of the two clusters, for the caller to close; ``timeout``: longest silence accepted, in seconds.
+
+        Nothing is contacted before something is asked. Raises ``ConfigError``.
+        """
+        from failover.kafka.admin import KafkaCluster
+
+        if alias == self.source:
+            return KafkaCluster(alias, self.selected.source_client(), timeout=timeout or SOURCE_TIMEOUT)
+        return KafkaCluster(alias, self.selected.target_client(), timeout=timeout or TARGET_TIMEOUT)
+
+
+class Configuration(msgspec.Struct, frozen=True):
+    """Is a loaded configuration. ``flows``: those that are enabled, in the file's order."""
+
+    config: Config
+    flows: tuple[MirrorFlow, ...]
+
+    def __repr__(self) -> str:
+        return f"Configuration({self.config.path}: {', '.join(flow.name for flow in self.flows)})"
+
+    def flow(self, source: str | None = None, target: str | None = None) -> MirrorFlow:
+        """Gives the one flow that fits; with both aliases also the way back of an enabled flow (failback).
+
+        Raises ``UnknownAlias`` and ``FlowAmbiguous``.
+        """
+        from failover.config.load import select_flow
+
+        return MirrorFlow(self.config, select_flow(self.config, source, target, allow_reverse=True))
+
+
+def load_config(path: str | os.PathLike[str] | None = None, *, overrides: Sequence[str] = ()) -> Configuration:
+    """Loads a configuration as the commands do; without ``path`` the one they would find.
+
+    ``overrides``: settings as ``KEY=VALUE`` that win. Raises ``ConfigError``, ``ConfigNotFound``.
+    """
+    from failover.config import load
+
+    config = load.load_config([] if path is None else [os.fspath(path)], overrides)
+    flows = (SelectedFlow(flow, flow.source.alias, flow.target.alias) for flow in config.enabled_flows)
+    return Configuration(config, tuple(MirrorFlow(config, selected) for selected in flows))
+
+
+def one_flow(flow: MirrorFlow | Configuration) -> MirrorFlow:
+    """Gives the flow itself, or the only one of a configuration; raises ``FlowAmbiguous`` where there are several."""
+    return flow.flow() if isinstance(flow, Configuration) else flow
