@@ -20,6 +20,7 @@ from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
+from failover.model.rights import AclBinding, ScramUser
 
 ALL_OPERATIONS = frozenset({"READ", "WRITE", "DESCRIBE", "DELETE", "ALTER", "CREATE", "DESCRIBE_CONFIGS"})
 UNKNOWN_TOPIC_OR_PARTITION = Fault(3, "UNKNOWN_TOPIC_OR_PARTITION", "This server does not host this topic-partition.")
@@ -27,6 +28,7 @@ UNKNOWN_MEMBER_ID = Fault(25, "UNKNOWN_MEMBER_ID", "The coordinator is not aware
 GROUP_ID_NOT_FOUND = Fault(69, "GROUP_ID_NOT_FOUND", "The group id does not exist.")
 NON_EMPTY_GROUP = Fault(68, "NON_EMPTY_GROUP", "The group is not empty.")
 SUBSCRIBED = Fault(86, "GROUP_SUBSCRIBED_TO_TOPIC", "The group is subscribed to the topic.")
+NO_AUTHORIZER = Fault(54, "SECURITY_DISABLED", "No Authorizer is configured.")
 TIMED_OUT = Fault(-185, "_TIMED_OUT", "no answer within the accepted silence", retriable=True)
 
 
@@ -44,7 +46,8 @@ class FakeCluster:
     """Is one cluster in memory; tests fill it by its builder methods and read ``calls`` afterwards.
 
     ``faults`` maps (method name, item) to the Fault that the method answers for the item, where
-    an item is a group, a topic or a partition; a list of Faults is used up one a call.
+    an item is a group, a topic or a partition (None: the whole call); a list of Faults is used up one a call.
+    ``bindings``: its ACLs, None for brokers without an authorizer.
     ``append_time`` gives the timestamps (epoch ms) of records appended through the port.
     ``unaware``: how many more times a group's coordinator, which has just taken it over, shows no commits.
     ``before`` maps a method name to a function called with the method's arguments first.
@@ -57,6 +60,9 @@ class FakeCluster:
         self.unreachable: tuple[Broker, ...] = ()
         self.operations: frozenset[str] | None = ALL_OPERATIONS
         self.settings: dict[str, str] = {"offsets.retention.minutes": "10080", "min.insync.replicas": "1"}
+        self.topic_configs: dict[str, dict[str, str]] = {}
+        self.bindings: list[AclBinding] | None = None
+        self.users: list[ScramUser] = []
         self.infos: dict[str, TopicInfo] = {}
         self.logs: dict[TopicPartition, LogRange] = {}
         self.log: dict[TopicPartition, list[Record]] = {}
@@ -164,12 +170,10 @@ class FakeCluster:
             answers[tp] = self._fault("log_ranges", tp) or self.logs.get(tp) or UNKNOWN_TOPIC_OR_PARTITION
         return answers
 
-    def offsets_at(
-        self, partitions: Collection[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int | Fault | None]:
-        self._enter("offsets_at", partitions, timestamp)
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Fault | None]:
+        self._enter("offsets_at", times)
         found: dict[TopicPartition, int | Fault | None] = {}
-        for tp in partitions:
+        for tp, timestamp in times.items():
             fault = self._fault("offsets_at", tp)
             if fault is None and tp not in self.logs:
                 fault = UNKNOWN_TOPIC_OR_PARTITION
@@ -275,6 +279,21 @@ class FakeCluster:
     def broker_settings(self, names: Collection[str]) -> dict[str, str]:
         self._enter("broker_settings", names)
         return {n: self.settings[n] for n in names if n in self.settings}
+
+    def acls(self) -> tuple[AclBinding, ...] | Fault:
+        self._enter("acls")
+        return self._fault("acls", None) or (NO_AUTHORIZER if self.bindings is None else tuple(self.bindings))
+
+    def scram_users(self) -> tuple[ScramUser, ...] | Fault:
+        self._enter("scram_users")
+        return self._fault("scram_users", None) or tuple(self.users)
+
+    def topic_settings(self, topics: Collection[str], names: Collection[str]) -> dict[str, dict[str, str] | Fault]:
+        self._enter("topic_settings", topics)
+        whole = self._fault("topic_settings", None)
+        if whole is not None:
+            return dict.fromkeys(topics, whole)
+        return {t: {n: v for n, v in self.topic_configs.get(t, {}).items() if n in names} for t in topics}
 
     def read(self, partition: TopicPartition) -> Iterator[Sequence[Record]]:
         self._enter("read", partition)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from failover.state.folder import StateFolder
 
 _SELECTING = ("--group", "--exclude-group")
-_PLANNING = ("--group", "--group-pattern", "--all")
+_PLANNING = ("--group", "--group-pattern", "--groups-file", "--all")
 
 
 @click.command(
@@ -55,8 +55,9 @@ def command(
     """Commits offsets to the target's __consumer_offsets.
 
     PLAN is an id or a file. Without it and without a group option: the newest plan of this flow
-    that is neither expired nor done. With --group, --group-pattern or --all: plans first. The same
-    command again continues a plan that was executed in part: what is done is checked, not written.
+    that is neither expired nor done. With --group, --group-pattern, --groups-file or --all: plans
+    first. With PLAN, --group and --exclude-group choose within it. The same command again continues
+    a plan that was executed in part: what is done is checked, not written.
     """
     from failover.cli.shared import runs_topic
     from failover.execution.commit import Timing
@@ -123,7 +124,7 @@ def _chosen(
     if wrong:
         raise UsageError(
             f"{wrong[0]} decides what a plan contains and cannot change one that is made",
-            hint="give it to failover plan, or together with --group or --all",
+            hint="give it to failover plan; or leave PLAN out and say --group or --all, which plans first",
         )
     plan = _saved(settings, state, selected, reference)
     return plan, _within(plan, values["groups"], values["exclude_groups"])

@@ -29,5 +29,31 @@ class Duration(click.ParamType[float]):
         return seconds
 
 
+class Missing(click.ParamType[str]):
+    """Is what ``--missing`` takes: a policy, ``at=TIME`` or ``ago=D``; times are read as UTC and written that way."""
+
+    name = "policy"
+    policies = ("leave", "earliest", "latest", "fail")
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Reads a policy; fails with what is accepted."""
+        kind, equals, text = str(value).partition("=")
+        if not equals and kind in self.policies:
+            return kind
+        if not equals or kind not in ("at", "ago"):
+            self.fail(f"{value!r} is none of leave, earliest, latest, at=TIME, ago=DURATION, fail", param, ctx)
+        from failover.config.duration import parse_duration
+        from failover.config.moment import parse_moment
+
+        if kind == "ago":
+            if parse_duration(text) is None:
+                self.fail(f"{text!r} is no duration; write ago=90m or ago=2h", param, ctx)
+            return f"ago={text.strip()}"
+        moment = parse_moment(text)
+        if moment is None:
+            self.fail(f"{text!r} is no time; write at=2026-11-30T02:00:00Z", param, ctx)
+        return f"at={moment.isoformat().replace('+00:00', 'Z')}"
+
+
 DURATION = Duration()
 SOME_TIME = Duration(above_zero=True)

@@ -118,7 +118,7 @@ class RunLog:
 
     def claims_since(self, at: int) -> list[tuple[int, Claim]]:
         """Reads the claims appended at or after a time (epoch ms), and nothing older."""
-        start = self.cluster.offsets_at([self.partition], at)[self.partition]
+        start = self.cluster.offsets_at({self.partition: at})[self.partition]
         log = self.cluster.log_ranges([self.partition])[self.partition]
         if not isinstance(start, int) or not isinstance(log, LogRange):
             return []

@@ -8,10 +8,13 @@ from collections.abc import Callable, Collection, Iterable, Mapping
 import msgspec
 
 from failover.errors import GroupNotFound, UsageError
+from failover.mm2.filters import looks_like_glob
 from failover.mm2.internal_topics import is_own_group
+from failover.mm2.java_regex import JavaRegexError, compile_java_regex
 from failover.model.groups import GroupType, ListedGroup
 from failover.model.snapshot import NotPlanned
 
+_WHOLE_NAME = "the pattern is a Java regular expression and must match the whole name, for example orders-.*"
 _CONSUMER_PROTOCOLS = ("", "consumer")
 _OTHER_TYPES = {GroupType.SHARE: "share", GroupType.STREAMS: "streams"}
 
@@ -22,13 +25,15 @@ class Selection(msgspec.Struct, frozen=True):
     ``groups``: literal names, planned even where the filters exclude them. ``pattern``: a regular
     expression that must match a whole name; the filters still apply. Neither: every group that the
     filters pick. ``exclude``: literal names left out in any case. ``create``: plan a group named
-    by hand although it exists nowhere.
+    by hand although it exists nowhere. ``topics``: names on either cluster; only these are
+    translated, () for every mirrored topic.
     """
 
     groups: tuple[str, ...] = ()
     pattern: str | None = None
     exclude: tuple[str, ...] = ()
     create: bool = False
+    topics: tuple[str, ...] = ()
 
 
 class Known(msgspec.Struct, frozen=True):
@@ -72,18 +77,21 @@ def choose(selection: Selection, known: Known, accepts: Callable[[str], bool]) -
     """Chooses the groups; ``accepts`` is the flow's group filter.
 
     Raises ``GroupNotFound`` for a name or pattern that fits nothing, unless a listing was
-    incomplete or ``create`` was said; ``UsageError`` for a pattern that is none.
+    incomplete or ``create`` was said; ``UsageError`` for a pattern that is none. A name left out
+    must exist too, or a mistyped one would be planned; where the source tells nothing, the group
+    may be one of the source's alone.
     """
     excluded = frozenset(selection.exclude)
     by_hand = frozenset(selection.groups) - excluded
-    if known.complete and not selection.create:
-        _require(by_hand, known)
+    if known.complete:
+        _require(() if selection.create else by_hand, known)
+        _require(() if known.silent_source is not None else excluded, known, "--exclude-group: ")
     wanted = _wanted(selection, known)
     chosen, left_out = [], []
     for group in sorted((wanted | by_hand) & known.names() | by_hand):
         why = None
         if group not in by_hand:
-            if not _consumes(known.listings(group), group in known.checkpoints):
+            if group not in excluded and not _consumes(known.listings(group), group in known.checkpoints):
                 continue  # Kafka Connect's workers and the like: nobody expects these in a plan
             why = _reason(group, known, excluded, accepts)
         if why is None:
@@ -94,13 +102,17 @@ def choose(selection: Selection, known: Known, accepts: Callable[[str], bool]) -
 
 
 def pattern_of(text: str) -> re.Pattern[str]:
-    """Reads what ``--group-pattern`` says; raises ``UsageError`` for what is no regular expression."""
+    """Reads what ``--group-pattern`` says, as MM2 reads ``groups``: Java's syntax, for whole names.
+
+    Raises ``UsageError`` for what is no such expression.
+    """
     try:
-        return re.compile(text)
-    except re.error as error:
+        return compile_java_regex(text)
+    except JavaRegexError as error:
+        glob = looks_like_glob(text)
         raise UsageError(
             f"--group-pattern {text} is no regular expression: {error}",
-            hint="the pattern must match the whole name, for example orders-.*",
+            hint=f"if a shell pattern was meant, write {glob}" if glob else _WHOLE_NAME,
         ) from error
 
 
@@ -109,22 +121,43 @@ def foreign_protocol(listings: Iterable[ListedGroup]) -> bool:
     return any(row.protocol_type not in _CONSUMER_PROTOCOLS and row.type not in _OTHER_TYPES for row in listings)
 
 
-def not_found(group: str, known: Known) -> GroupNotFound:
-    """Makes the error for a group that exists nowhere, with the nearest names."""
-    from difflib import get_close_matches
+def require_topics(named: Collection[str], mirrored: Mapping[str, str], flow: str) -> dict[str, str]:
+    """Gives the part of ``mirrored`` (target topic → source topic) that has these names on either cluster.
 
-    near = get_close_matches(group, sorted(known.names()), n=3, cutoff=0.6)
-    hint = f"did you mean {' or '.join(near)}?" if near else "list the groups with: failover plan --all -v"
+    No name stands for all. Raises ``UsageError`` for a name that is no mirrored topic.
+    """
+    known = mirrored.keys() | mirrored.values()
+    unknown = [topic for topic in named if topic not in known]
+    if unknown:
+        raise UsageError(
+            f"topic {unknown[0]} is not mirrored by {flow}",
+            hint=_did_you_mean(unknown[0], known) or "give its name on the source or on the target",
+        )
+    return {topic: source for topic, source in mirrored.items() if not named or topic in named or source in named}
+
+
+def not_found(group: str, known: Known, *more: str, option: str = "") -> GroupNotFound:
+    """Makes the error for a group that exists nowhere, with the nearest names; ``more``: others like it."""
+    hint = _did_you_mean(group, known.names()) or "list the groups with: failover plan --all -v"
     where = "exists on neither cluster and in no checkpoint"
     if known.silent_source is not None:
         where = f"is not on the target and in no checkpoint ({known.silent_source} was not asked or gave no answer)"
-    return GroupNotFound(f"group {group} {where}", hint=hint)
+    others = f"; likewise {', '.join(more[:5])}" if more else ""
+    others += f" and {len(more) - 5} more" if len(more) > 5 else ""
+    return GroupNotFound(f"{option}group {group} {where}{others}", hint=hint)
 
 
-def _require(named: Iterable[str], known: Known) -> None:
-    for group in sorted(named):
-        if group not in known:
-            raise not_found(group, known)
+def _did_you_mean(name: str, known: Iterable[str]) -> str:
+    from difflib import get_close_matches
+
+    near = get_close_matches(name, sorted(known), n=3, cutoff=0.6)
+    return f"did you mean {' or '.join(near)}?" if near else ""
+
+
+def _require(named: Iterable[str], known: Known, option: str = "") -> None:
+    unknown = [group for group in sorted(named) if group not in known]
+    if unknown:
+        raise not_found(unknown[0], known, *unknown[1:], option=option)
 
 
 def _wanted(selection: Selection, known: Known) -> set[str]:
@@ -133,9 +166,10 @@ def _wanted(selection: Selection, known: Known) -> set[str]:
     pattern = pattern_of(selection.pattern)
     wanted = {group for group in known.names() if pattern.fullmatch(group)}
     if not wanted and known.complete:
+        glob = looks_like_glob(selection.pattern)
         raise GroupNotFound(
             f"no group matches the pattern {selection.pattern}",
-            hint="the pattern must match the whole name, for example orders-.*",
+            hint=f"if a shell pattern was meant, write {glob}" if glob else _WHOLE_NAME,
         )
     return wanted
 

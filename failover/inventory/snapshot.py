@@ -12,8 +12,10 @@ from typing import TypeVar
 import msgspec
 
 from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.inventory.by_time import Times, gone_back, offsets_by_time, positions
 from failover.inventory.failback import END_OF_COPIES, counted, ends_of, unmirrored
 from failover.inventory.flow import Flow
+from failover.inventory.for_findings import Asked, deadline, first_waiting, local_topics, soon, writers
 from failover.inventory.internal_topics import (
     CheckpointsByGroup,
     read_checkpoints,
@@ -34,7 +36,7 @@ from failover.inventory.look import (
 from failover.inventory.mirrored import brought_back, foreign_owners, may_collide, mirrored_topics
 from failover.inventory.mm2_answers import mm2_answers
 from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
-from failover.inventory.selection import Candidates, Known, Selection, choose, not_found
+from failover.inventory.selection import Candidates, Known, Selection, choose, not_found, require_topics
 from failover.inventory.tracked import NOTHING, positions_kept, read_exact, source_ends, with_tracked
 from failover.kafka.port import Cluster
 from failover.mm2.exact_checkpoint import Exact
@@ -75,12 +77,16 @@ def take_snapshot(
     progress: Report | None = None,
     earlier: Earlier = Earlier(),  # noqa: B008 - frozen
     comparison: Comparison | None = None,
+    times: Times = Times(),  # noqa: B008 - frozen
+    plain: bool = False,
 ) -> Snapshot:
     """Looks at both clusters at once and translates every group's offsets.
 
     ``open_cluster`` gives the cluster of an alias; the caller closes it. ``source_down``: do not
     contact the source at all. ``progress(what, done, total)`` is called from several threads, one
-    at a time. ``refine``: see ``failover.inventory.questions``. Nothing is created or written.
+    at a time. ``comparison``: compares records, see ``failover.inventory.comparing``. ``times``: offsets to be found by
+    time as well. ``plain``: topics by their plain names are looked at too, for commits on them. Nothing is created or
+    written.
 
     A source that gives no answer is decided once and the look goes on without it. Raises
     ``ClusterUnreachable`` for the target, ``CredentialsRefused`` for either (never taken for a
@@ -88,7 +94,9 @@ def take_snapshot(
     can be read, ``GroupNotFound``, ``UsageError``.
     """
     look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, comparison=comparison)
-    return look.take(source_down=source_down)
+    look.plain = plain
+    times.moment(look.taken)  # one that is none is told before anything is asked
+    return look.take(times, source_down=source_down)
 
 
 class _Look:
@@ -112,10 +120,11 @@ class _Look:
         self.progress = progress
         self.earlier = earlier
         self.comparison = comparison
+        self.plain = False
         self.lock = threading.Lock()
         self.source_lost: ClusterView | None = None
 
-    def take(self, *, source_down: bool) -> Snapshot:
+    def take(self, times: Times, *, source_down: bool) -> Snapshot:
         flow = self.flow
         if source_down:
             detail = "not asked: --source-down"
@@ -125,7 +134,10 @@ class _Look:
         target_first = self._first_at_target(target)
         rivals = in_background(lambda: self._rivals(target, target_first))
         own_positions = in_background(lambda: self._own_positions(target, target_first))
+        asked = {flow.target: Asked(target)}
         source, first = self._of_source(source_first) or (None, None)
+        if source is not None:
+            asked[flow.source] = Asked(source)
         exact, kept_reading = self._kept(target, target_first, first)
         self._require_evidence(target_first, first, exact)
 
@@ -155,11 +167,15 @@ class _Look:
             sides[flow.source] = (source, first)
         back, reading = self._opposite(sides, at_source, mirrored)
         mirrored = dict(sorted({**(back.topics if back is not None else {}), **mirrored}.items()))
+        wanted = require_topics(self.selection.topics, mirrored, f"{flow.source}->{flow.target}")
         offsets = at_target.result()
-        seen = target_first.checkpoints.keys() | exact.positions.keys()
-        groups, idle = _with_mirrored_topics(candidates, mirrored, offsets, at_source, seen)
+        groups, idle = _with_mirrored_topics(
+            candidates, mirrored, offsets, at_source, target_first.checkpoints.keys() | exact.positions.keys()
+        )
 
         self._report("describing groups", len(groups))
+        asked[flow.target].topics([topic for topic in mirrored if topic in target_first.topics])
+        plain = self._local_topics(groups, mirrored, target_first, offsets, at_source)
         source_view = self.source_lost
         described = None
         order = EndsOrder(first=flow.target)
@@ -168,7 +184,7 @@ class _Look:
                 partial(second_look, source, first, groups, at_source, mirrored.values(), order=order, pending=True)
             )
         try:
-            target_view = second_look(target, target_first, groups, offsets, mirrored, order=order)
+            target_view = second_look(target, target_first, groups, offsets, [*mirrored, *plain], order=order)
         finally:
             order.give_way()  # a source that waits for its turn must not wait for ever
         source_view = self._of_source(described) or self.source_lost
@@ -179,13 +195,17 @@ class _Look:
         evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
         untold = [group for group in groups if group not in source_view.commits]
         tracked = positions_kept(exact, untold, mirrored)
-        questions = questions_of(groups, mirrored, source_view.commits, checkpoints, tracked)
-        translations, ends = self._translate(
-            [*questions, *ends_of(evidence)],
-            evidence,
-            None if self.source_lost is not None else source,
-            target,
-        )
+        newest = _newest(syncs, mirrored)
+        waiting = None
+        if source is not None and self.source_lost is None and self.comparison is not None:
+            waiting = first_waiting(source, mirrored, newest, source_view.logs, target_view.logs)
+        questions = [
+            question
+            for question in questions_of(groups, mirrored, source_view.commits, checkpoints, tracked)
+            if question.target.topic in wanted
+        ]
+        answering = None if self.source_lost is not None else source
+        translations, ends = self._translate([*questions, *ends_of(evidence)], evidence, answering, target)
         with_tracked(
             translations,
             tracked,
@@ -194,14 +214,13 @@ class _Look:
             logs=target_view.logs,
             taken=self.taken,
         )
-        last_ends, last_syncs, last_seen = source_ends(exact, mirrored)
-        if last_seen is None or (self.earlier.last_source_seen or last_seen) > last_seen:
-            last_ends, last_seen = self.earlier.last_source_ends, self.earlier.last_source_seen
+        last_ends, last_syncs, last_seen = self._last_known(exact, mirrored)
+        until = deadline()
         return Snapshot(
             taken=self.taken,
             flow=flow.info,
-            source=source_view,
-            target=target_view,
+            source=asked[flow.source].told(source_view, until) if source_view.status.answers else source_view,
+            target=asked[flow.target].told(target_view, until),
             mirrored=mirrored,
             groups=groups,
             checkpoints=checkpoints,
@@ -214,12 +233,23 @@ class _Look:
             group_offsets_synced=flow.group_offsets_synced,
             commit_samples=self.earlier.commit_samples,
             sampled=self.earlier.sampled,
-            newest_syncs={**last_syncs, **_newest(syncs, mirrored)},
+            newest_syncs={**last_syncs, **newest},
             last_source_ends=last_ends,
             last_source_seen=last_seen,
             tracked=tracked,
             originals=tuple(topic for topic in evidence.backwards() if topic in mirrored),
             unmirrored=ends,
+            waiting={} if waiting is None else soon(waiting, until, {}),
+            writers=writers(target_first, flow.internal),
+            outside_filters=tuple(group for group in groups if not flow.groups.matches(group)),
+            by_time=offsets_by_time(times.moment(self.taken), (target, target_view), (answering, source_view), wanted),
+            gone_back=gone_back(
+                times.rewind_seconds,
+                (target, target_view),
+                positions(translations, checkpoints),
+                wanted,
+                self._report,
+            ),
         )
 
     # -- the steps -----------------------------------------------------------------------------------
@@ -364,6 +394,32 @@ class _Look:
             synced = {tp.topic for tp in syncs}
             topics = brought_back(flow, source_topics=topics.values(), target_topics=here, synced=synced)
         return Opposite(f"{theirs.source}->{theirs.target}", topics, syncs, shared), reading
+
+    def _local_topics(
+        self,
+        groups: Iterable[str],
+        mirrored: Mapping[str, str],
+        first: FirstLook,
+        target: Offsets,
+        source: Offsets | None,
+    ) -> list[str]:
+        """Names the plain topics to look at: those to commit on, and those that may be there without being listed."""
+        names = {source_topic: topic for topic, source_topic in mirrored.items()}
+        seen = {
+            tp.topic for group in groups for tp in (*first.checkpoints.get(group, ()), *target.commits.get(group, ()))
+        }
+        if source is not None:
+            seen |= {names.get(tp.topic, "") for group in groups for tp in source.commits.get(group, ())}
+        return sorted(n for n in local_topics(mirrored, seen) if self.plain or n not in first.topics)
+
+    def _last_known(
+        self, exact: Exact, mirrored: Mapping[str, str]
+    ) -> tuple[dict[TopicPartition, int], dict[TopicPartition, tuple[int, int]], datetime | None]:
+        """Gives the source's ends as last known: by what was kept on the target, or by an earlier look if newer."""
+        ends, syncs, seen = source_ends(exact, mirrored)
+        if seen is None or (self.earlier.last_source_seen or seen) > seen:
+            return self.earlier.last_source_ends, syncs, self.earlier.last_source_seen
+        return ends, syncs, seen
 
     def _readings(
         self, target: FirstLook, source: FirstLook | None, *more: InternalTopicReading | None

@@ -18,6 +18,7 @@ from failover.model.cluster import ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, ListedGroup, Member
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
+from failover.model.rights import AclBinding, ScramUser
 
 APPEND_SECONDS = 3.0
 
@@ -50,10 +51,8 @@ class Cluster(Protocol):
     def log_ranges(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, LogRange | Fault]:
         """Reads log start and high watermark of each partition."""
 
-    def offsets_at(
-        self, partitions: Collection[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int | Fault | None]:
-        """Finds the first offset whose timestamp (epoch ms) is at or after ``timestamp``; None: none."""
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Fault | None]:
+        """Finds the first offset whose timestamp is at or after the partition's time (epoch ms); None: none."""
 
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
         """Lists groups of every type, and the faults of brokers that could not be asked."""
@@ -98,6 +97,18 @@ class Cluster(Protocol):
 
     def broker_settings(self, names: Collection[str]) -> dict[str, str]:
         """Reads these settings from one broker; what may not be read is left out."""
+
+    def acls(self) -> tuple[AclBinding, ...] | Fault:
+        """Reads every ACL in one request; SECURITY_DISABLED (54) where brokers have no authorizer.
+
+        No plan depends on this and the next two: they are asked once, and silence is a fault of theirs alone.
+        """
+
+    def scram_users(self) -> tuple[ScramUser, ...] | Fault:
+        """Reads which users brokers know by SCRAM in one request; no password is ever told."""
+
+    def topic_settings(self, topics: Collection[str], names: Collection[str]) -> dict[str, dict[str, str] | Fault]:
+        """Reads these settings of topics as they are in effect, many topics in one request."""
 
     def read(self, partition: TopicPartition) -> Iterator[Sequence[Record]]:
         """Yields every data record from log start to the end known at the start, in chunks.

@@ -9,6 +9,7 @@ from typing import Literal
 import msgspec
 
 from failover.model.groups import Member
+from failover.model.rights import AclBinding, ScramUser
 from failover.model.snapshot import FlowInfo, NotPlanned
 
 
@@ -48,13 +49,14 @@ class Finding(msgspec.Struct, frozen=True):
 
 
 class PlannedCluster(msgspec.Struct, frozen=True):
-    """Is one side of the flow as the plan saw it."""
+    """Is one side of the flow as the plan saw it. ``bootstrap``: where a few of its brokers listen, as host:port."""
 
     alias: str
     cluster_id: str | None
     state: str
     detail: str = ""
     silent_since: datetime | None = None
+    bootstrap: tuple[str, ...] = ()
 
 
 class PlannedCheckpoint(msgspec.Struct, frozen=True, gc=False):
@@ -203,7 +205,8 @@ class PlanOptions(msgspec.Struct, frozen=True):
     """Is what the operator asked of the plan; saved with it, since execute relies on it.
 
     ``groups`` are literal names; empty means every group the filters pick. ``missing``:
-    leave, earliest, latest, at=TIME, ago=D or fail. ``precision``: the least accepted.
+    leave, earliest, latest, at=TIME, ago=D or fail. ``precision``: the least accepted. ``rewind_by``: seconds.
+    ``local_topics``: none or earliest.
     """
 
     groups: tuple[str, ...] = ()
@@ -220,13 +223,16 @@ class PlanOptions(msgspec.Struct, frozen=True):
     allow_moving_commits: bool = False
     allow_unverified: bool = False
     create_group: bool = False
+    rewind_by: float = 0.0
+    local_topics: str = "none"
 
 
 class Plan(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.plan"):
     """Is a dry run's result and a contract: execute commits this and nothing else.
 
     ``fingerprint`` is ``sha256:`` over all that execute relies on. ``topic_ids``: target topic →
-    its id, to notice a recreated topic.
+    its id, to notice a recreated topic; ``source_topic_ids``: likewise on the source. ``missing_acls``,
+    ``missing_users``: what applications have on the source and not on the target, as far as both told.
     """
 
     version: int
@@ -246,4 +252,7 @@ class Plan(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.plan"):
     summary: Summary
     findings: tuple[Finding, ...]
     topic_ids: dict[str, str] = {}
+    source_topic_ids: dict[str, str] = {}
+    missing_acls: tuple[AclBinding, ...] = ()
+    missing_users: tuple[ScramUser, ...] = ()
     fingerprint: str = ""

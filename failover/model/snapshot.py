@@ -9,6 +9,7 @@ import msgspec
 from failover.model.cluster import ClusterStatus, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo
 from failover.model.names import Fault, TopicPartition
+from failover.model.rights import AclBinding, ScramUser
 from failover.model.translation import Translation
 
 
@@ -63,6 +64,8 @@ class ClusterView(msgspec.Struct, frozen=True):
     ``log_faults``: partitions whose ends could not be read. ``settings``: broker settings by
     Kafka's name. ``complete``: no broker or coordinator failed to answer in any listing.
     ``hidden``: topics this client may not see, so that nobody can tell whether they are there.
+    ``bootstrap``: where a few of its brokers listen, as host:port. ``acls``, ``users``, ``topic_settings``: what
+    findings alone need, None (or without the topic) where it was not asked or not told; then ``untold`` says why.
     """
 
     status: ClusterStatus
@@ -76,6 +79,22 @@ class ClusterView(msgspec.Struct, frozen=True):
     settings: dict[str, str] = {}
     complete: bool = True
     hidden: frozenset[str] = frozenset()
+    bootstrap: tuple[str, ...] = ()
+    acls: tuple[AclBinding, ...] | None = None
+    users: tuple[ScramUser, ...] | None = None
+    topic_settings: dict[str, dict[str, str]] = {}
+    untold: dict[str, Fault] = {}
+
+
+class Waiting(msgspec.Struct, frozen=True):
+    """Is the first record of a source partition that the target does not have.
+
+    ``offset``: its offset; ``timestamp``: when it was written, epoch milliseconds; ``size``: bytes of key and value.
+    """
+
+    offset: int
+    timestamp: int
+    size: int
 
 
 class NotPlanned(msgspec.Struct, frozen=True):
@@ -123,6 +142,27 @@ class Unmirrored(msgspec.Struct, frozen=True):
     own_first: int = 0
 
 
+class ByTime(msgspec.Struct, frozen=True):
+    """Is where logs stood at a moment: the offset of the first record from then on, the log's end without one.
+
+    ``target``, ``source``: by partition of that side, without those that could not be asked.
+    """
+
+    moment: datetime
+    target: dict[TopicPartition, int] = {}
+    source: dict[TopicPartition, int] = {}
+
+
+class GoneBack(msgspec.Struct, frozen=True):
+    """Is how far back a stretch of time before offsets of the target leads.
+
+    ``seconds``: its length. ``offsets``: target partition → offset → the first record written in the time before it.
+    """
+
+    seconds: float
+    offsets: dict[TopicPartition, dict[int, int]] = {}
+
+
 class Snapshot(msgspec.Struct, frozen=True):
     """Is one look at both clusters, taken at ``taken``.
 
@@ -139,7 +179,11 @@ class Snapshot(msgspec.Struct, frozen=True):
     → log end as last known, at ``last_source_seen``, for when the source does not answer now.
     ``tracked``: group → target partition → what was kept of groups whose commits the source does not tell now.
     ``originals``: target topics whose topic on the source is a copy of them (failback). ``unmirrored``: by target
-    partition of these, where it is known.
+    partition of these, where it is known. ``outside_filters``: groups that are in ``groups`` because they were named,
+    though the flow's filters do not take them. ``waiting``: by source partition, where the target lacks something and
+    records were read. ``writers``: group → the program that its members on the target are, of those that write there
+    what a plan is about (MirrorMaker 2, this tool's own). ``by_time``, ``gone_back``: asked for by an option,
+    None otherwise.
     """
 
     taken: datetime
@@ -164,3 +208,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     tracked: dict[str, dict[TopicPartition, Tracked]] = {}
     originals: tuple[str, ...] = ()
     unmirrored: dict[TopicPartition, Unmirrored] = {}
+    outside_filters: tuple[str, ...] = ()
+    waiting: dict[TopicPartition, Waiting] = {}
+    writers: dict[str, str] = {}
+    by_time: ByTime | None = None
+    gone_back: GoneBack | None = None

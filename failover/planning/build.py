@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import timedelta
 
 import msgspec
 
 from failover.checks import find
-from failover.errors import UsageError
-from failover.model.cluster import ClusterStatus, LogRange, TopicInfo
+from failover.checks.missing_rights import missing_rights
+from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit
 from failover.model.names import TopicPartition
 from failover.model.plan import (
@@ -21,20 +20,20 @@ from failover.model.plan import (
     PlannedGroup,
     PlannedPartition,
     PlanOptions,
+    Verdict,
 )
-from failover.model.snapshot import NotPlanned, Snapshot
+from failover.model.snapshot import ByTime, ClusterView, Snapshot
+from failover.planning.asked import NEWER, asked_findings, check, placed, selected
 from failover.planning.decide import decide
 from failover.planning.fingerprint import fingerprint
 from failover.planning.group_rules import UNTIL_FREE, GroupLook, group_refusal
+from failover.planning.local_topics import decide_local, local_views
 from failover.planning.losses import failback_findings, losses, unplaced_finding
 from failover.planning.summary import summarize
-from failover.planning.verdict import newer_than_checkpoints, plain, reasons, verdict
+from failover.planning.verdict import plain, reasons, verdict
 from failover.planning.view import PartitionView
 
 VERSION = 1
-
-NEWER = "newer-than-checkpoints"
-"""Why a group is left out that MM2 has not checkpointed yet and nothing else places."""
 
 Written = Mapping[str, Mapping[TopicPartition, int]]
 
@@ -60,10 +59,13 @@ def make_plan(
     that this tool wrote last. ``locked_by``: the live holder of the lock, "" when free.
     Raises ``UsageError`` for options that contradict each other or need offsets by time.
     """
-    _check(options)
+    check(options, snapshot)
     builder = _Builder(snapshot, options, earlier, written or {}, locked_by)
-    groups, not_planned = _placed([builder.group(name) for name in _selected(snapshot, options)], snapshot, options)
+    decided = [builder.group(name) for name in selected(snapshot, options)]
+    groups, not_planned = placed(decided, snapshot, options, builder.elsewhere)
+    groups = builder.withheld(groups)
     lost, unplaced = losses(snapshot)
+    lacking = missing_rights(snapshot, groups)
     plan = Plan(
         version=VERSION,
         id=plan_id,
@@ -72,16 +74,24 @@ def make_plan(
         tool_version=tool_version,
         operator=operator,
         reason=reason,
-        source=_cluster(snapshot.source.status),
-        target=_cluster(snapshot.target.status),
+        source=_cluster(snapshot.source),
+        target=_cluster(snapshot.target),
         flow=snapshot.flow,
         options=options,
         groups=groups,
         not_planned=not_planned,
         unreplicated=lost,
         summary=summarize(groups, not_planned, lost, settle_seconds),
-        findings=(*find(snapshot, groups, written), *unplaced_finding(unplaced), *failback_findings(snapshot)),
+        findings=(
+            *asked_findings(groups, not_planned, snapshot, options, builder.elsewhere),
+            *find(snapshot, groups, written, earlier),
+            *unplaced_finding(unplaced),
+            *failback_findings(snapshot),
+        ),
         topic_ids=_topic_ids(snapshot, groups),
+        source_topic_ids={name: info.topic_id for name, info in snapshot.source.topics.items() if info.topic_id},
+        missing_acls=lacking.acls,
+        missing_users=lacking.users,
     )
     return msgspec.structs.replace(plan, fingerprint=fingerprint(plan))
 
@@ -89,7 +99,7 @@ def make_plan(
 def exit_code(plan: Plan) -> int:
     """Gives ``plan``'s exit status: 0 all ready or nothing, 3 none ready or partial, else 4.
 
-    A group that nothing places yet counts as refused: whoever goes on without it leaves it behind.
+    A group that nothing places yet is left behind, so a plan without it is partial.
     """
     counts = plan.summary.groups
     newer = any(left.why == NEWER for left in plan.not_planned)
@@ -98,67 +108,21 @@ def exit_code(plan: Plan) -> int:
     return 4 if counts.partial or counts.ready else 3
 
 
-def _check(options: PlanOptions) -> None:
-    if options.missing.startswith(("at=", "ago=")):
-        raise UsageError(
-            f"--missing {options.missing}: offsets by time were not looked up for this plan",
-            hint="use --missing earliest or leave",
-        )
-    if options.missing not in ("leave", "earliest", "latest", "fail"):
-        raise UsageError(f"--missing {options.missing}: no such policy", hint="leave, earliest, latest or fail")
-    if options.missing == "latest" and not options.allow_skip:
-        raise UsageError(
-            "--missing latest starts consumers beyond records they never read",
-            hint="add --allow-skip if that is meant, or use --missing earliest",
-        )
-    if options.precision not in ("exact", "bounded", "conservative"):
-        raise UsageError(f"--precision {options.precision}: no such precision", hint="exact, bounded or conservative")
-
-
-def _selected(snapshot: Snapshot, options: PlanOptions) -> Iterable[str]:
-    """Gives the groups to decide; one named by hand is decided though the snapshot lacks it."""
-    names = set(snapshot.groups) if not options.groups else set(options.groups)
-    if options.group_pattern is not None and not options.groups:
-        pattern = re.compile(options.group_pattern)
-        names = {name for name in names if pattern.fullmatch(name)}
-    return sorted(names - set(options.exclude_groups))
-
-
-def _placed(
-    groups: Iterable[PlannedGroup], snapshot: Snapshot, options: PlanOptions
-) -> tuple[tuple[PlannedGroup, ...], tuple[NotPlanned, ...]]:
-    """Gives the groups of the plan and those left out of it, the ones newer than MM2's checkpoints among them.
-
-    One named by hand stays in the plan.
-
-    Where MM2's checkpoints could not be read, or there are none at all, no group is newer than they are.
-    """
-    target = snapshot.target.status.alias
-    checkpoints = any(
-        "checkpoints" in reading.topic and reading.cluster == target and reading.fault is None
-        for reading in snapshot.readings
-        if reading.newest is not None
+def _cluster(view: ClusterView) -> PlannedCluster:
+    status = view.status
+    return PlannedCluster(
+        status.alias, status.cluster_id, str(status.state), status.detail, status.silent_since, view.bootstrap
     )
-    kept: list[PlannedGroup] = []
-    newer: list[NotPlanned] = []
-    for group in groups:
-        if checkpoints and group.group not in options.groups and newer_than_checkpoints(group):
-            newer.append(NotPlanned(group.group, NEWER, tuple(dict.fromkeys(p.source_topic for p in group.partitions))))
-        else:
-            kept.append(group)
-    if not newer:
-        return tuple(kept), snapshot.not_planned
-    return tuple(kept), tuple(sorted((*snapshot.not_planned, *newer), key=lambda left: left.group))
-
-
-def _cluster(status: ClusterStatus) -> PlannedCluster:
-    return PlannedCluster(status.alias, status.cluster_id, str(status.state), status.detail, status.silent_since)
 
 
 def _topic_ids(snapshot: Snapshot, groups: Iterable[PlannedGroup]) -> dict[str, str]:
     names = {partition.topic for group in groups for partition in group.partitions}
     topics = snapshot.target.topics
     return {name: info.topic_id for name in sorted(names) if (info := topics.get(name)) is not None and info.topic_id}
+
+
+def _by_kind(view: PartitionView) -> Callable[[PartitionView, PlanOptions, str | None, int], PlannedPartition]:
+    return decide if view.source_topic else decide_local
 
 
 class _Place(msgspec.Struct, frozen=True):
@@ -189,16 +153,37 @@ class _Builder:
         self.earlier_ms = int(earlier.created.timestamp() * 1000) if earlier is not None else 0
         self.places: dict[TopicPartition, _Place] = {}
         self.wanted = frozenset(options.topics)
+        self.elsewhere: dict[str, tuple[str, ...]] = {}
 
-    def group(self, name: str) -> PlannedGroup:
-        """Decides one group."""
+    def withheld(self, groups: tuple[PlannedGroup, ...]) -> tuple[PlannedGroup, ...]:
+        """Applies ``--all-or-nothing``: one partition of one group that cannot be placed holds everything back.
+
+        Where only the state of groups stands in the way, what holds once they are empty is kept (``when_free``).
+        """
+        bad = [group for group in groups if group.verdict in (Verdict.PARTIAL, Verdict.REFUSED)]
+        if not self.options.all_or_nothing or not bad:
+            return groups
+        later = all(group.when_free and all(plain(p) for p in group.when_free) for group in bad)
+        return tuple(
+            self.group(group.group, withheld=True, later=later)
+            if any(p.action is Action.COMMIT for p in group.partitions)
+            else group
+            for group in groups
+        )
+
+    def group(self, name: str, *, withheld: bool = False, later: bool = False) -> PlannedGroup:
+        """Decides one group; ``withheld``: nothing of it is committed now, though it could be, perhaps ``later``."""
         snapshot = self.snapshot
         info, source_info = snapshot.target.groups.get(name), snapshot.source.groups.get(name)
         source_commits = self._named_for_target(snapshot.source.commits.get(name, {}))
         target_commits = snapshot.target.commits.get(name, {})
         checkpoints = {**snapshot.checkpoints.get(name, {}), **snapshot.tracked.get(name, {})}
         on_mirrored = {tp for tp in target_commits if tp.topic in snapshot.mirrored}
-        traces = {tp for tp in (*checkpoints, *source_commits, *on_mirrored) if self._wants(tp.topic)}
+        everywhere = {*checkpoints, *source_commits, *on_mirrored}
+        traces = {tp for tp in everywhere if self._wants(tp.topic)}
+        if len(traces) < len(everywhere):
+            elsewhere = {snapshot.mirrored.get(tp.topic, tp.topic) for tp in everywhere - traces}
+            self.elsewhere[name] = tuple(sorted(elsewhere))
         found = bool(
             checkpoints
             or source_commits
@@ -211,7 +196,17 @@ class _Builder:
         refusal = group_refusal(GroupLook(name, info, found, snapshot, self.options, self.locked_by, written))
         topics = sorted({tp.topic for tp in traces} or (self._topics_to_create() if not found else ()))
         views = self._views(name, topics, traces, source_commits)
+        local_topics = self._local_topics(topics, target_commits)
+        if self.options.local_topics == "earliest":
+            views += local_views(snapshot.target, name, local_topics, target_commits)
         partitions = self._decide(views, refusal)
+        when_free = self._decide(views, None) if refusal in UNTIL_FREE and traces else ()
+        if withheld:
+            when_free = partitions if later else ()
+            partitions = tuple(
+                decide(view, self.options, "all-or-nothing", self.taken_ms) if p.action is Action.COMMIT else p
+                for view, p in zip(views, partitions, strict=True)
+            )
         return PlannedGroup(
             group=name,
             exists=info is not None and info.exists,
@@ -223,19 +218,13 @@ class _Builder:
             verdict=(judged := verdict(partitions, refusal, bool(traces), found)),
             reasons=reasons(judged, partitions, refusal, found),
             subscribe=self._subscribe(topics),
-            local_topics=self._local_topics(topics, target_commits),
+            local_topics=local_topics,
             partitions=partitions,
-            when_free=self._decide(views, None) if refusal in UNTIL_FREE and traces else (),
+            when_free=when_free,
         )
 
     def _decide(self, views: list[PartitionView], refusal: str | None) -> tuple[PlannedPartition, ...]:
-        decided = tuple(decide(view, self.options, refusal, self.taken_ms) for view in views)
-        if refusal is not None or not self.options.all_or_nothing or all(plain(p) for p in decided):
-            return decided
-        return tuple(
-            decide(view, self.options, "all-or-nothing", self.taken_ms) if p.action is Action.COMMIT else p
-            for view, p in zip(views, decided, strict=True)
-        )
+        return tuple(decide(view, self.options, refusal, self.taken_ms) for view in views)
 
     def _named_for_target(self, commits: Mapping[TopicPartition, Commit]) -> dict[TopicPartition, Commit]:
         names = self.target_names
@@ -292,6 +281,7 @@ class _Builder:
         answers, written = snapshot.mm2_answers.get(group, {}), self.written.get(group, {})
         target_commits, tracked = target.commits.get(group, {}), snapshot.tracked.get(group, {})
         info = target.groups.get(group)
+        by_time, back = snapshot.by_time or ByTime(snapshot.taken), snapshot.gone_back
         views = []
         for topic in topics:
             for number in range(self._partition_count(topic, traces)):
@@ -323,6 +313,9 @@ class _Builder:
                         original=topic in snapshot.originals,
                         hidden=topic in target.hidden,
                         tracked=tracked.get(tp),
+                        by_time=by_time.target.get(tp),
+                        source_by_time=by_time.source.get(place.source),
+                        gone_back=None if back is None else back.offsets.get(tp, {}),
                     )
                 )
         return views

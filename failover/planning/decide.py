@@ -14,12 +14,13 @@ from failover.model.names import TopicPartition
 from failover.model.plan import Action, Mm2Answer, PlannedCheckpoint, PlannedPartition, PlanOptions, PositionAfter
 from failover.model.translation import Precision, Proof, Translation
 from failover.planning.group_rules import may
+from failover.planning.missing import start_of
 from failover.planning.position import ahead_because, lag_after, left_alone, read_again, skipped_by
 from failover.planning.view import PartitionView, best_translation
 
 RANK = {Precision.NONE: 0, Precision.CONSERVATIVE: 1, Precision.BOUNDED: 2, Precision.EXACT: 3}
 
-COMMIT_CODES = ("translated", "at-log-end", "at-log-start", "raised-to-log-start")
+COMMIT_CODES = ("translated", "gone-back", "at-log-end", "at-log-start", "at-time", "raised-to-log-start")
 SKIP_CODES = (
     "already-there",
     "would-rewind",
@@ -79,7 +80,7 @@ def place(view: PartitionView, known: Translation | None, code: str, options: Pl
     if known.offset < start:
         return _against_standing(view, Placed(Action.COMMIT, "raised-to-log-start", start, Proof.LOG_START), options)
     reason = "at-log-end" if known.proof is Proof.LOG_END else "translated"
-    return _against_standing(view, Placed(Action.COMMIT, reason, known.offset, known.proof), options)
+    return _against_standing(view, _gone_back(view, Placed(Action.COMMIT, reason, known.offset, known.proof)), options)
 
 
 def _place_blocked(view: PartitionView) -> Placed | None:
@@ -106,22 +107,27 @@ def _place_blocked(view: PartitionView) -> Placed | None:
 def _place_missing(view: PartitionView, code: str, options: PlanOptions) -> Placed:
     """Applies ``--missing`` where no position is known and no standing commit serves.
 
-    A standing commit is a position; the policy is for partitions left to ``auto.offset.reset``.
+    A standing commit is a position; the policy is for partitions left to ``auto.offset.reset``. One that was never
+    committed on the source misses nothing, so ``fail`` leaves it alone. What may pass over unread records takes
+    ``allow_skip``.
     """
-    assert view.target_range is not None
-    start, end = view.target_range
-    policy = options.missing
-    if policy == "fail" or code in REFUSE_CODES:
+    if code in REFUSE_CODES or (options.missing == "fail" and code != "source-never-committed"):
         return Placed(Action.REFUSE, code, None, Proof.NONE)
-    if policy == "leave" or left_alone(view).offset is not None:
-        return Placed(Action.SKIP, code, None, Proof.NONE)
-    if policy == "earliest":
-        wanted = Placed(Action.COMMIT, "at-log-start", start, Proof.LOG_START)
-    else:
-        # How many of the records were read is unknown, so all that are there count as passed over.
-        wanted = Placed(Action.COMMIT, "at-log-end", end, Proof.LOG_END, end - start)
+    left = Placed(Action.SKIP, code, None, Proof.NONE)
+    start = start_of(view, options.missing) if left_alone(view).offset is None else None
+    if start is None or (start.passed_over and not options.allow_skip):
+        return left
+    wanted = Placed(Action.COMMIT, start.reason, start.offset, start.proof, start.passed_over)
     judged = _against_standing(view, wanted, options)
-    return judged if judged.action is Action.COMMIT else Placed(Action.SKIP, code, None, Proof.NONE)
+    return judged if judged.action is Action.COMMIT else left
+
+
+def _gone_back(view: PartitionView, wanted: Placed) -> Placed:
+    """Applies ``--rewind-by``: goes back by time from where the group stands; nowhere where nothing tells the time."""
+    earlier = None if view.gone_back is None or wanted.offset is None else view.gone_back.get(wanted.offset)
+    if earlier is None or wanted.offset is None or earlier >= wanted.offset:
+        return wanted
+    return Placed(Action.COMMIT, "gone-back", earlier, Proof.TIMESTAMP)
 
 
 def _against_standing(view: PartitionView, wanted: Placed, options: PlanOptions) -> Placed:
@@ -151,6 +157,7 @@ def describe(
 ) -> PlannedPartition:
     """Writes a decision down with what it costs."""
     commits = placed.action is Action.COMMIT
+    log, source = view.target_range, view.source_range
     standing = view.target_commit.offset if view.target_commit is not None else None
     goal = known.offset if known is not None else None
     ahead: int | None = None
@@ -165,11 +172,10 @@ def describe(
             ahead = standing - placed.offset
     refused = placed.action is Action.REFUSE
     reread, reread_max = (None, None) if refused else read_again(view, known, position.offset)
-    if commits and known is None:
-        # --missing: none of it may have been read, or all of it.
-        reread_max = lag_after(view.target_range, position)
+    if commits and (known is None or known.offset is None):
+        # --missing: none of it may have been read, or all of it; nothing, where nothing was ever committed.
+        reread, reread_max = (0, 0) if code == "source-never-committed" else (None, lag_after(log, position))
     metadata, encoded = _metadata(view, known)
-    log, source = view.target_range, view.source_range
     return PlannedPartition(
         topic=view.topic,
         partition=view.partition,

@@ -76,10 +76,10 @@ def read_again(view: PartitionView, known: Translation | None, offset: int | Non
     """Estimates and bounds the consumed records at or beyond ``offset`` on the target.
 
     With the source's commit known: the translation's own numbers, less what the offset was raised
-    by. Where it gives no estimate: what the target holds beyond the offset, less what is unread
-    on the source (exact for a mirror that is up to date and one to one; the bound stays all the
-    target holds). Without it: (None, all the target holds beyond the offset), since later commits
-    on the source are unknown.
+    by, or with what it goes back. Where it gives no estimate: what the target holds beyond the
+    offset, less what is unread on the source (exact for a mirror that is up to date and one to one;
+    the bound stays all the target holds). Without it: (None, all the target holds beyond the
+    offset), since later commits on the source are unknown.
     """
     if known is None or known.offset is None or offset is None:
         return None, None
@@ -88,7 +88,7 @@ def read_again(view: PartitionView, known: Translation | None, offset: int | Non
         return None, held
     if known.precision is Precision.EXACT and offset >= known.offset:
         return 0, 0
-    raised = max(0, offset - known.offset)
+    raised = offset - known.offset
     bound = held if known.reread_max is None else _least(max(0, known.reread_max - raised), held)
     if known.reread is not None:
         return _least(max(0, known.reread - raised), bound), bound

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import NamedTuple
 
 import msgspec
@@ -21,7 +22,9 @@ class PartitionView(NamedTuple):
     into this topic. ``recreated``: the target topic is younger than the evidence. ``written``:
     what this tool committed here last. ``active``: the group has members on the target. ``original``: the
     source's topic is a copy of this one (failback). ``hidden``: this client may not see the topic.
-    ``tracked``: what was kept of the position while the source was up.
+    ``tracked``: what was kept of the position while the source was up. ``by_time``, ``source_by_time``: where both logs
+    stood at the moment that ``--missing`` names. ``gone_back``: offset → where going back by time leads from there;
+    None when it was not asked for.
     """
 
     topic: str
@@ -45,6 +48,9 @@ class PartitionView(NamedTuple):
     original: bool = False
     hidden: bool = False
     tracked: Tracked | None = None
+    by_time: int | None = None
+    source_by_time: int | None = None
+    gone_back: Mapping[int, int] | None = None
 
 
 def best_translation(view: PartitionView) -> tuple[Translation | None, str]:
@@ -70,6 +76,8 @@ def _raised(view: PartitionView, known: Translation) -> Translation:
         return known
     if view.recreated or (log is not None and written > log.end):
         return known
+    if view.gone_back is not None and written not in view.gone_back:
+        return known  # nothing tells where going back leads from there
     if view.checkpoint is not None and view.checkpoint.earlier_upstream is not None:
         return known
     raised = written - known.offset

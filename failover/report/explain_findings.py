@@ -15,6 +15,22 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
         "--group NAME plans one all the same; or change the filters.",
         "console-consumer-123 matches groups.exclude",
     ),
+    "topics-left-out": (
+        "finding",
+        "groups of this plan stand on topics that --topic leaves out",
+        "Only the named topics' partitions are planned. On the others the groups' consumers start at a commit that "
+        "stands there, or by auto.offset.reset.",
+        "Plan the other topics too before these groups' consumers start.",
+        "--topic orders: payments also reads refunds",
+    ),
+    "option-not-applied": (
+        "finding",
+        "an option was not applied to some partitions",
+        "What it asks for would pass over unread records or move a commit back, which takes an option of its own; or "
+        "nothing tells the time there.",
+        "The finding names the option that accepts it.",
+        "--missing ago=1h without --allow-skip: two partitions are left as they are",
+    ),
     "checkpoint-stale": (
         "finding",
         "a group went on since its last checkpoint",
@@ -41,16 +57,20 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     "offsets-expire": (
         "finding",
         "offsets of a group without members are deleted after a time",
-        "The target's offsets.retention.minutes counts from the commit for a group that never had members there.",
-        "Start the consumers before that.",
-        "standby keeps them for 7 days",
+        "The target's offsets.retention.minutes counts from the commit for a group that never had members there. "
+        "Told also for commits that are old already and that this plan leaves as they are; a plan that commits "
+        "begins the time anew.",
+        "Start the consumers before that, or raise the setting on the target's brokers (needs a restart).",
+        "commits of 2 groups on standby are up to 6.1 days old and dropped after 7 days",
     ),
     "rollback-limited": (
         "finding",
-        "a rollback could not put everything back",
-        "Something of what stands now could not be restored.",
-        "Read what is named before you execute.",
-        "a commit that did not exist before cannot be removed without DELETE on the group",
+        "a rollback could not take new commits away",
+        "Offsets from before can be put back, but removing a commit that did not exist, or a group, takes DELETE "
+        "on the group, which this tool's user does not have.",
+        "Allow it: kafka-acls.sh --add --allow-principal User:NAME --operation Delete --group GROUP. Or go on and "
+        "know it.",
+        "payments is new on standby and this user may not delete it",
     ),
     "mm2-group-sync": (
         "finding",
@@ -63,8 +83,11 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     "min-isr-unsatisfiable": (
         "finding",
         "fewer replicas than min.insync.replicas",
-        "Brokers up to 3.6 refuse every write with acks=all to such a topic; newer ones count the replicas there are.",
-        "Raise the replication factor or lower the setting.",
+        "Brokers up to 3.6 refuse every write with acks=all to such a topic (an error); newer ones count the "
+        "replicas there are (a warning). The topic's own setting counts, else the brokers'; the brokers' release "
+        "is told by inter.broker.protocol.version.",
+        "Raise the replication factor or lower the setting of the topic: kafka-configs.sh --alter --entity-type "
+        "topics.",
         "replication factor 1, min.insync.replicas 2",
     ),
     "partition-uncovered": (
@@ -127,9 +150,12 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     "mirror-stalled": (
         "finding",
         "the mirror makes no progress",
-        "The source goes on and the target does not follow.",
-        "Look at MM2's source connector and its log.",
-        "orders-0 has stood at 4,000 for 10 minutes",
+        "The first record that the target lacks was there at the plan before and still has no copy, or it was "
+        "written more than 5 minutes ago. Where it is larger than the target's topic takes, that is said: such a "
+        "record fails the task for ever. A partition that moved since the last plan is behind and does not count.",
+        "See MM2's log or the task's trace (GET /connectors/NAME/status), then restart the task. Too large: raise "
+        "max.message.bytes of the topic and TARGET.producer.max.request.size.",
+        "replication of orders-0 stopped at 10: its next record has waited for 47 min",
     ),
     "rewound-upstream": (
         "finding",
@@ -148,15 +174,15 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     "local-topic-missing": (
         "finding",
         "the plain topic does not exist on the target",
-        "Producers that move there would have it created by chance, with the brokers' default partition count.",
-        "Create it with the source's partition count.",
+        "Producers that move there would have it created by chance, with the brokers' num.partitions, or would fail.",
+        "Create it with the source's partition count, as the finding's command does.",
         "orders is not on standby",
     ),
     "local-topic-uncovered": (
         "finding",
         "the group has no commit on the plain topic",
-        "Its auto.offset.reset decides there: latest may skip the first records written after the failover.",
-        "--local-topics earliest.",
+        "Its auto.offset.reset decides there: latest may pass over the first records written after the failover.",
+        "failover plan --local-topics earliest commits the log's start there; or set auto.offset.reset=earliest.",
         "payments has no commit on orders-0 of standby",
     ),
     "partition-count-differs": (
@@ -168,30 +194,35 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     ),
     "acl-missing": (
         "finding",
-        "a right that applications need is not on the target",
-        "MM2 copies no WRITE and no group rights.",
-        "Create the ACLs named.",
+        "a right or user that applications have on the source is not on the target",
+        "ACLs on this flow's topics (by their plain and their mirrored names) and groups, and SCRAM users named by "
+        "them. MM2 copies topic ACLs by whole names, and no WRITE, no group rights, no users. It says what is "
+        "written down: super users need no ACL.",
+        "failover plan --format kafka-acls prints the commands that create them.",
         "User:payments has no READ on group payments",
     ),
     "streams-state": (
         "finding",
         "a Kafka Streams application keeps state beside its offsets",
-        "Its changelog topics are copied apart from its offsets, so both may not fit.",
-        "Plan to rebuild its state on the target.",
-        "pricing-store-changelog",
+        "Told by topics named after the group: GROUP-...-changelog and GROUP-...-repartition. They are copied "
+        "apart from its offsets, so both may not fit, and their mirrored names are none that it looks for.",
+        "Let it build its state anew on the target: an empty state.dir after kafka-streams-application-reset.sh.",
+        "pricing has pricing-store-changelog",
     ),
     "clock-skew": (
         "finding",
         "clocks differ",
-        "Ages and times of the other side are off by that much.",
-        "Mind it when you read ages.",
-        "standby is 40 s ahead of this machine",
+        "Records that MM2 wrote bear times more than 5 s ahead of this machine's clock, so ages are told too "
+        "small. A clock that is behind cannot be told from a program that stands still.",
+        "Compare the clocks (chronyc tracking, timedatectl) here and where MM2 runs.",
+        "heartbeats on standby are 40 s ahead of this machine",
     ),
     "authorizer-missing": (
         "finding",
         "the target has no authorizer",
-        "There are no ACLs to look at or to copy.",
-        "Nothing, if that is meant.",
+        "Whoever reaches its brokers may do anything, and MM2 copies no ACLs there. A warning where the source has "
+        "ACLs.",
+        "Nothing, if that is meant; else set authorizer.class.name on its brokers and controllers.",
         "SECURITY_DISABLED",
     ),
     "lock-unavailable": (
@@ -204,22 +235,33 @@ FINDINGS: dict[str, tuple[str, str, str, str, str]] = {
     "two-writers": (
         "finding",
         "two programs write the same offsets or topics",
-        "They may undo each other.",
-        "Stop one of them.",
-        "two checkpointers for primary->standby",
+        "MirrorMaker 2 and failover replicate both have members on the target for this flow: what both select is "
+        "copied twice. The replicator tells the same of records that it did not write.",
+        "Stop one of them, unless they mirror different topics (--alongside).",
+        "groups primary-mm2 and failover.replicate.primary-standby both have members",
     ),
     "source-recreated": (
         "finding",
         "a source topic was deleted and made again",
-        "Old syncs and commits belong to the old topic.",
-        "Wait for new checkpoints, then plan again.",
+        "Its id is another than in the plan before, or an offset sync names a record beyond its end. Old syncs and "
+        "commits belong to the old topic.",
+        "Wait for new offset syncs and checkpoints, then plan again.",
         "orders has another topic id",
     ),
     "source-truncated": (
         "finding",
         "the source's log starts beyond what is mirrored",
-        "Records in between were deleted before they were copied.",
-        "They are lost; mind the gap.",
+        "Retention deleted records before they were copied. MM2 goes on at the log start and says nothing; once it "
+        "has, the gap looks like any other.",
+        "They are lost; raise the topic's retention above the mirror's longest pause.",
         "mirrored to 1,000, the log starts at 5,000",
+    ),
+    "not-checked": (
+        "finding",
+        "something that findings go by was not told",
+        "ACLs, users or settings could not be read, for want of rights or because no answer came within 2 s. "
+        "Findings about them are missing from this plan; nothing else is.",
+        "Allow DESCRIBE and DESCRIBE_CONFIGS on the cluster, if they are wanted.",
+        "ACLs of standby (CLUSTER_AUTHORIZATION_FAILED)",
     ),
 }

@@ -12,16 +12,33 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
         "reason",
         "committed at the end of the target's log",
         "The group has consumed all that there is; or --allow-unverified was given for a position beyond the log end; "
-        "or --missing latest with --allow-skip.",
+        "or --missing names the end, or a time after the last record.",
         "Nothing, unless you gave one of these options: then records may be passed over (SKIP, UNKNOWN).",
         "source empty at 500, target [0,0): commits 0",
     ),
     "at-log-start": (
         "reason",
-        "committed at the start of the target's log by --missing earliest",
-        "No position is known, and you asked to start at the oldest record there is. Nothing is skipped.",
+        "committed at the start of the target's log by --missing",
+        "No position is known, and you asked to start at the oldest record there is, or at a time before it. Nothing "
+        "is skipped.",
         "Expect the whole partition to be read.",
         "no checkpoint, target [40,1000), --missing earliest: commits 40",
+    ),
+    "at-time": (
+        "reason",
+        "committed at the first record of the time that --missing names",
+        "No position is known, and you said from when on to read (at=TIME or ago=D). What lies before counts as "
+        "skipped unless the source tells that it was read; that takes --allow-skip.",
+        "Read SKIP: so many records may never be read.",
+        "no checkpoint, --missing ago=1h: 640 is the first record of the last hour, commits 640",
+    ),
+    "gone-back": (
+        "reason",
+        "committed before the translated offset by --rewind-by",
+        "You asked to go back by a time, counted from the record the group consumed last. What lies between comes "
+        "again.",
+        "Expect RE-READ to be that much larger.",
+        "translated 812, the record before it is of 03:10; --rewind-by 5m: commits 640, the first record from 03:05 on",
     ),
     "raised-to-log-start": (
         "reason",
@@ -224,10 +241,10 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
     ),
     "all-or-nothing": (
         "reason",
-        "withheld, since another partition of the group cannot be committed",
-        "--all-or-nothing writes a group's offsets only if all of them can be written.",
-        "Settle the other partition, or leave the option out.",
-        "orders-7 would rewind, so the other 11 partitions are withheld",
+        "withheld, since another partition of the plan cannot be committed",
+        "--all-or-nothing writes nothing at all unless every partition of every group in the plan can be written.",
+        "Settle the other partition, plan without its group (--exclude-group), or leave the option out.",
+        "orders-7 would rewind, so the other 11 partitions are withheld, and the other groups too",
     ),
     "locked": (
         "reason",

@@ -5,7 +5,9 @@ from __future__ import annotations
 PHRASES = {
     "translated": "",
     "at-log-end": "at the log end",
-    "at-log-start": "from the log start (--missing earliest)",
+    "at-log-start": "from the log start (--missing)",
+    "at-time": "by time (--missing)",
+    "gone-back": "gone back (--rewind-by)",
     "raised-to-log-start": "raised to log start (older records gone)",
     "local-topic": "local topic",
     "already-there": "stands there already",

@@ -6,12 +6,15 @@ from collections import Counter
 from datetime import datetime
 
 from failover.model.plan import Plan, Verdict
+from failover.model.snapshot import NotPlanned
 from failover.report.inert import inert_line
 from failover.report.plan_rows import GroupRow, precision_of
 from failover.report.values import age, clock, count, duration, things
 
 _WHY_NOT = {
     "excluded": ("group excluded by the flow's filters", "groups excluded by the flow's filters"),
+    "--exclude-group": ("group excluded by --exclude-group", "groups excluded by --exclude-group"),
+    "--topic": ("group on other topics than --topic", "groups on other topics than --topic"),
     "share": ("share group", "share groups"),
     "streams": ("streams group", "streams groups"),
     "no-mirrored-topic": ("group on no mirrored topic", "groups on no mirrored topic"),
@@ -134,11 +137,21 @@ def _skip(plan: Plan, rows: list[GroupRow]) -> str:
 
 
 def _not_in(plan: Plan) -> str:
-    whys = Counter(left.why for left in plan.not_planned)
+    whys = Counter(_left_by(plan, left) for left in plan.not_planned)
     if not whys:
         return "nothing is left out"
     parts = []
-    for why, number in sorted(whys.items(), key=lambda item: -item[1]):
+    # what waits for MM2 is no choice of anybody's, so it comes first
+    for why, number in sorted(whys.items(), key=lambda item: (item[0] != "newer-than-checkpoints", -item[1])):
         one, many = _WHY_NOT.get(why, (f"group: {why}", f"groups: {why}"))
         parts.append(f"{number:,} {one if number == 1 else many}")
     return ", ".join(parts) + " (-v lists them)"
+
+
+def _left_by(plan: Plan, left: NotPlanned) -> str:
+    """Says who left a group out where the code alone does not."""
+    if left.why != "excluded":
+        return left.why
+    if left.group in plan.options.exclude_groups:
+        return "--exclude-group"
+    return "--topic" if plan.options.topics and left.topics else left.why

@@ -65,8 +65,8 @@ def test_logs_are_read_without_creating_what_is_missing(pair, b):
     assert found[TopicPartition(topic, 0)] == (0, 0)
     assert found[TopicPartition(topic, 1)] == (10, 30)
     assert found[TopicPartition(topic, 2)].number == found[missing].number == 3
-    assert b.offsets_at([TopicPartition(topic, 1)], 0) == {TopicPartition(topic, 1): 10}
-    assert b.offsets_at([TopicPartition(topic, 1)], 1 << 50) == {TopicPartition(topic, 1): None}
+    assert b.offsets_at({TopicPartition(topic, 1): 0}) == {TopicPartition(topic, 1): 10}
+    assert b.offsets_at({TopicPartition(topic, 1): 1 << 50}) == {TopicPartition(topic, 1): None}
     assert [record.offset for chunk in b.read(TopicPartition(topic, 1)) for record in chunk] == list(range(10, 30))
     assert missing.topic not in pair.b.topics()
 
