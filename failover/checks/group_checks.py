@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 
 from failover.checks.look import Look, count, some
-from failover.model.plan import Finding, Severity
+from failover.kafka.tools import shell, tool
+from failover.model.plan import Action, Finding, Severity
 
 
 def source_active(look: Look) -> Iterator[Finding]:
@@ -65,22 +67,61 @@ def rewound_upstream(look: Look) -> Iterator[Finding]:
         )
 
 
-def subscription_changes(look: Look) -> Iterator[Finding]:
-    """Names change on the target: consumers must read the mirrored topics and the local ones.
+def rollback_limited(look: Look) -> Iterator[Finding]:
+    """A commit where none stood before could not be taken away again.
 
-    MM2 (DefaultReplicationPolicy) puts the source's alias before each mirrored topic; producers
-    that move to the target write the plain name.
+    Kafka: OffsetDelete and DeleteGroups need DELETE on the group. Authorized operations are believed;
+    a broker that does not tell them is believed to allow it.
     """
-    changed = [group.group for group in look.groups if group.local_topics]
-    if changed:
-        topics = {name for group in look.groups if group.local_topics for name in group.subscribe}
+    limited = set()
+    for group in look.groups:
+        info = look.snapshot.target.groups.get(group.group)
+        operations = info.operations if info is not None else None
+        if operations is None or "DELETE" in operations or "ALL" in operations:
+            continue
+        if any(p.action is Action.COMMIT and p.target_committed is None for p in group.partitions):
+            limited.add(group.group)
+    if limited:
+        target = look.snapshot.target
+        allow = "--allow-principal", "User:NAME", "--operation", "Delete"
         yield Finding(
-            "subscription-changes",
-            Severity.INFO,
-            some(changed),
-            f"{count(len(changed), 'group')} must read other topics on {look.snapshot.target.status.alias}: "
-            f"{some(topics, 4)}",
-            "change their subscription before they start (each group's list: subscribe in --format json)",
+            "rollback-limited",
+            Severity.WARNING,
+            some(limited),
+            f"{count(len(limited), 'group')}: a rollback could put offsets back, but not take away those that are new",
+            "allow this tool's user DELETE on the group: "
+            + tool("kafka-acls", target.bootstrap, "--add", *allow, "--group", shell(min(limited))),
+        )
+
+
+def streams_state(look: Look) -> Iterator[Finding]:
+    """A group is a Kafka Streams application, which has state beside its offsets.
+
+    Told by the names of its topics (Kafka Streams: ``<application id>-<store>-changelog`` and
+    ``-repartition``, the application id being the group). Both are copied apart from the offsets,
+    and the names with the source's alias are none that the application looks for.
+    """
+    source, target = look.snapshot.source.topics, look.snapshot.target.topics
+    names = sorted({*source, *look.snapshot.mirrored.values(), *target})
+    own: dict[str, list[str]] = {}
+    for group in look.groups:
+        prefix = f"{group.group}-"
+        for at in range(bisect_left(names, prefix), len(names)):
+            if not names[at].startswith(prefix):
+                break
+            if names[at].endswith(("-changelog", "-repartition")):
+                own.setdefault(group.group, []).append(names[at])
+    if own:
+        topics = [topic for found in own.values() for topic in found]
+        one = len(own) == 1
+        what = "is a Kafka Streams application: its" if one else "are Kafka Streams applications: their"
+        yield Finding(
+            "streams-state",
+            Severity.WARNING,
+            some(own),
+            f"{count(len(own), 'group')} {what} state ({some(topics)}) is not moved by a plan",
+            "let it build its state anew on the target, from its input topics there: start it with an empty state.dir "
+            f"after kafka-streams-application-reset.sh --application-id {shell(min(own))} --input-topics TOPICS",
         )
 
 

@@ -28,7 +28,13 @@ from failover.translate.segments import Syncs
 T = TypeVar("T")
 Report = Callable[[str, int, "int | None"], None]
 
-SETTINGS = ("offsets.retention.minutes", "min.insync.replicas", "auto.create.topics.enable")
+SETTINGS = (
+    "offsets.retention.minutes",
+    "min.insync.replicas",
+    "auto.create.topics.enable",
+    "num.partitions",
+    "inter.broker.protocol.version",
+)
 """Broker settings a plan or a finding depends on."""
 
 
@@ -233,6 +239,7 @@ def second_look(
         settings=settings.result(),
         complete=first.complete,
         hidden=frozenset(hidden),
+        bootstrap=tuple(f"{each.host}:{each.port}" for each in first.facts.brokers[:3]),
     )
 
 

@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from failover.errors import ClusterUnreachable
+from failover.errors import ClusterError, ClusterUnreachable
 from failover.kafka.admin_clients import Connections
 from failover.kafka.admin_convert import broker, described_topic, listed_topic, missing_brokers, operations
-from failover.kafka.faults import fault
+from failover.kafka.faults import fault, fault_of_loss
 from failover.kafka.port import AGAIN, APPEND_SECONDS, CommitResults, Credible, doubtful
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from failover.kafka.append import Appender
     from failover.kafka.wire.cluster import WireCluster
     from failover.kafka.wire.thread import WireThread
+    from failover.model.rights import AclBinding, ScramUser
 
 K = TypeVar("K")
 V = TypeVar("V")
@@ -102,14 +103,12 @@ class KafkaCluster:
         self.facts()
         return self._raw(lambda wire: log_ranges(wire, partitions))
 
-    def offsets_at(
-        self, partitions: Collection[TopicPartition], timestamp: int
-    ) -> dict[TopicPartition, int | Fault | None]:
-        """Finds the first offset whose timestamp (epoch ms) is at or after ``timestamp``; None: none."""
+    def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Fault | None]:
+        """Finds the first offset whose timestamp is at or after the partition's time (epoch ms); None: none."""
         from failover.kafka.wire.logs import list_offsets
 
         self.facts()
-        found = self._raw(lambda wire: list_offsets(wire, dict.fromkeys(partitions, timestamp)))
+        found = self._raw(lambda wire: list_offsets(wire, times))
         return {
             tp: at if isinstance(at, Fault) else (at.offset if at.offset >= 0 else None) for tp, at in found.items()
         }
@@ -131,6 +130,27 @@ class KafkaCluster:
                 entries = ((name, answer.get(name)) for name in names)
                 return {name: entry.value for name, entry in entries if entry is not None and entry.value is not None}
         return {}
+
+    # -- what findings ask beside the plan ---------------------------------------------------------
+
+    def acls(self) -> tuple[AclBinding, ...] | Fault:
+        """Reads every ACL, in one request."""
+        from failover.kafka.admin_rights import acl_bindings
+
+        return self._beside(acl_bindings)
+
+    def scram_users(self) -> tuple[ScramUser, ...] | Fault:
+        """Reads which users brokers know by SCRAM, in one request."""
+        from failover.kafka.wire.scram_users import scram_users
+
+        return self._beside(scram_users)
+
+    def topic_settings(self, topics: Collection[str], names: Collection[str]) -> dict[str, dict[str, str] | Fault]:
+        """Reads these settings of topics as they are in effect."""
+        from failover.kafka.admin_rights import topic_settings
+
+        found = self._beside(lambda wire: topic_settings(wire, topics, names))
+        return dict.fromkeys(topics, found) if isinstance(found, Fault) else found
 
     # -- groups and their offsets ------------------------------------------------------------------
 
@@ -339,6 +359,15 @@ class KafkaCluster:
             return attempts(once)
         except ClusterUnreachable as error:
             raise self._connections.decide(error) from error
+
+    def _beside(self, work: Callable[[WireCluster], Coroutine[Any, Any, V | Fault]]) -> V | Fault:
+        """Asks once for what no plan depends on: silence is an answer too, and decides nothing about the cluster."""
+        self.facts()
+        try:
+            thread, wire = self._connected()
+            return thread.run(work(wire))
+        except ClusterError as error:
+            return fault_of_loss(error)
 
     def _connected(self) -> tuple[WireThread, WireCluster]:
         from failover.kafka.wire.cluster import WireCluster

@@ -74,8 +74,13 @@ class Acl(NamedTuple):
     pattern: int = AclPattern.LITERAL
 
     def __str__(self) -> str:
-        permission, operation = _word(AclPermission, self.permission), _word(AclOperation, self.operation)
+        permission, operation = word(AclPermission, self.permission), word(AclOperation, self.operation)
         return f"{permission} {operation} for {self.principal} from {self.host} on {self.name}"
+
+
+def word(words: type[IntEnum], number: int) -> str:
+    """Gives a number's word, or the number of one that is newer."""
+    return next((each.name for each in words if each == number), str(number))
 
 
 async def describe_acls(
@@ -104,10 +109,6 @@ async def create_acls(cluster: WireCluster, acls: Iterable[Acl]) -> dict[Acl, Fa
 
 
 # -- inside ------------------------------------------------------------------------------------------
-
-
-def _word(words: type[IntEnum], number: int) -> str:
-    return next((word.name for word in words if word == number), str(number))
 
 
 def _describe_call(resource: int, pattern: int) -> Call[dict[int, tuple[Acl, ...] | Fault]]:
