@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import msgspec
 
@@ -93,13 +93,27 @@ def tracker_of(flow: Flow, source: WireCluster, target: WireCluster, options: Ch
     )
 
 
-def beside_copying(flow: Flow, source: WireCluster, target: WireCluster, options: CheckpointOptions) -> list[Work]:
-    """Gives the work of MirrorMaker 2's MirrorCheckpointConnector for ``replicate``, each to be run beside the copying.
+class Checkpointing(NamedTuple):
+    """Is the work that goes on, each piece to be run until it is cancelled, and who does it.
+
+    ``tracker``, ``checkpoints``: None where they are switched off. ``leads``: whether this process is the one of
+    several that works.
+    """
+
+    work: Sequence[Work]
+    tracker: Tracker | None
+    checkpoints: Mm2Checkpoints | None
+    leads: Callable[[], bool]
+
+
+def beside_copying(flow: Flow, source: WireCluster, target: WireCluster, options: CheckpointOptions) -> Checkpointing:
+    """Gives the work of MirrorMaker 2's MirrorCheckpointConnector for ``replicate``, to be run beside the copying.
 
     A dedicated MirrorMaker 2 of the flow is known to be stopped, so older checkpoints hinder nobody.
     """
     if options.exact is None:
-        return []
+        return Checkpointing((), None, None, lambda: True)
+    checkpoints: Mm2Checkpoints | None = None
     tracker = tracker_of(flow, source, target, options)
     name = f"{flow.source}->{flow.target}"
     work: list[Work] = [tracker.run]
@@ -109,7 +123,7 @@ def beside_copying(flow: Flow, source: WireCluster, target: WireCluster, options
     if options.sync_seconds is not None:
         sync = GroupSync(tracker, target)
         work.append(partial(repeat, sync.sync, seconds=options.sync_seconds, what=f"group offset sync of {name}"))
-    return work
+    return Checkpointing(work, tracker, checkpoints, lambda: True)
 
 
 async def checkpoint(
@@ -119,8 +133,9 @@ async def checkpoint(
     source_silence: float,
     target_silence: float,
     write_mm2: bool = False,
+    opened: Callable[[Checkpointing], None] = lambda _: None,
 ) -> None:
-    """Tracks one flow until cancelled, whenever this process leads.
+    """Tracks one flow until cancelled, whenever this process leads; ``opened`` is given what does it.
 
     ``source_silence``, ``target_silence``: seconds without an answer after which a broker counts as lost.
     ``write_mm2``: also writes MirrorMaker 2's checkpoints while nobody else does. Raises ``ConfigError``,
@@ -140,10 +155,12 @@ async def checkpoint(
         lead = await _election(flow, settings, target, options, stack)
         tracker = tracker_of(flow, source, target, options)
         work: list[Work] = [partial(tracker.run, lead)]
+        checkpoints: Mm2Checkpoints | None = None
         if write_mm2:
             checkpoints = Mm2Checkpoints(tracker, target, options.checkpoints)
             seconds = options.emit_seconds or options.tracker.interval
             work.append(partial(repeat, checkpoints.write, seconds=seconds, what=f"checkpoints of {name}"))
+        opened(Checkpointing(work, tracker, checkpoints, lead))
         async with asyncio.TaskGroup() as tasks:
             for each in work:
                 tasks.create_task(each())

@@ -11,10 +11,12 @@ from typing import Any
 
 from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized, Refused
 from failover.inventory.flow import Flow
+from failover.kafka.faults import fault
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.producer_ids import ProducerFenced
 from failover.model.names import TopicPartition
+from failover.replication.hold import Hold
 from failover.replication.lane import Flight, Lane
 from failover.replication.leaders import Leaders
 from failover.replication.mending import Mender
@@ -95,6 +97,7 @@ class Engine:
         self._lost: set[tuple[str, int]] = set()
         self._unguarded = False
         self._beside = tuple(beside)
+        self.hold = Hold(self)
 
     # -- life ------------------------------------------------------------------------------------
 
@@ -107,6 +110,7 @@ class Engine:
         await self._positions.open()
         await self._syncs.open()
         await self._starter.read_anchors()
+        self._topics.recorded = self._starter.recorded
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
         self._look.set()
         forgotten_ms = await self._topics.transactional_expiration_ms()
@@ -143,6 +147,11 @@ class Engine:
         self._look.set()
 
     @property
+    def buffered(self) -> int:
+        """Is how many bytes are read and not yet acknowledged."""
+        return self._room.used
+
+    @property
     def stopping(self) -> bool:
         return self._stop.is_set()
 
@@ -160,7 +169,10 @@ class Engine:
     def accepted(self, route: Route, flight: Flight) -> None:
         batch = flight.outgoing
         size = len(batch.data)
-        self.traffic.add(batch.records, size, batch.kind)
+        now = time.time()
+        self.traffic.add(batch.records, size, batch.kind, now)
+        route.tally.sent(batch, now)
+        route.tally.seen(route.lane.upstream, route.source_end, now)
         self._answered.set()
         self.recorder.moved(route, size)
         if route.reason:
@@ -171,22 +183,28 @@ class Engine:
 
     def drained(self, route: Route) -> None:
         self._answered.set()
+        if route.lane.fault is not None:
+            self.traffic.failed("target", route.lane.fault.name)
         route.shard.quiet()
         self.mender.drained(route)
 
     def unreadable(self, route: Route, fetched: Fetched) -> None:
+        self.traffic.failed("source", "DIVERGED" if fetched.diverging is not None else fault(fetched.error).name)
         self.mender.unreadable(route, fetched)
 
     def damaged(self, route: Route, why: str) -> None:
+        self.traffic.failed("source", "DAMAGED")
         self.mender.damaged(route, why)
 
     def source_lost(self, routes: Iterable[Route], error: ClusterError) -> None:
         routes = list(routes)
+        self.traffic.failed("source", "NO_ANSWER")
         for route in routes[:1]:
             self._say_lost("source", route.source_node, error)
         self.spawn(self.mender.follow_source(routes))
 
     def target_lost(self, node: int, error: ClusterError) -> None:
+        self.traffic.failed("target", "NO_ANSWER")
         self._say_lost("target", node, error)
         self.spawn(self.mender.follow_target([route for route in self.routes.values() if route.target_node == node]))
 
@@ -195,12 +213,15 @@ class Engine:
 
     def heard(self, side: str, node: int) -> None:
         """Notes that a broker answers (again)."""
+        self.traffic.heard[side] = time.time()
         if (side, node) in self._lost:
             self._lost.discard((side, node))
             _log.warning("%s broker %d answers again", side, node)
 
     def started(self, routes: Iterable[Route]) -> None:
-        self.spawn(self._open(list(routes)))
+        routes = list(routes)
+        if not self.hold.let_go(routes):
+            self.spawn(self._open(routes))
 
     def unguarded(self, error: FailoverError) -> None:
         """Says once what it costs that the target does not let us fence."""
@@ -276,6 +297,7 @@ class Engine:
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look.wait(), None if wait == float("inf") else wait)
             self._look.clear()
+            await self.hold.gate.wait()
             try:
                 self._apply(await self._topics.refresh())
                 first = False
@@ -292,7 +314,7 @@ class Engine:
             route = self.routes.pop(pair.source, None)
             if route is not None:
                 _log.warning("%s ends: the source does not have it any more", route)
-                self._close(route)
+                self.close(route)
         by_shard: dict[int, list[Route]] = {}
         for pair in found.added:
             if pair.source in self.routes:
@@ -314,11 +336,16 @@ class Engine:
     def _lane(self, pair: Pair) -> Lane:
         return Lane(pair.source, pair.target, offset_lag_max=self.options.offset_lag_max)
 
-    def _close(self, route: Route) -> None:
+    def close(self, route: Route) -> None:
+        """Ends a lane; where it stands is kept."""
         if (reader := self._readers.get(route.source_node)) is not None:
             reader.remove(route)
         self._starter.left(route)
         route.shard.remove(route)
+
+    async def on_record(self) -> None:
+        """Writes down where every lane stands."""
+        await self.recorder.flush()
 
     async def _open(self, routes: list[Route]) -> None:
         """Finds the brokers of lanes that have just been started."""
@@ -368,7 +395,13 @@ class Engine:
         reader = self._readers.get(node)
         if reader is None:
             reader = self._readers[node] = Reader(
-                self._source, node, self.options.read, room=self._room, rate=self._rate, events=self
+                self._source,
+                node,
+                self.options.read,
+                room=self._room,
+                rate=self._rate,
+                events=self,
+                gate=self.hold.gate,
             )
             self.spawn(reader.run())
         return reader

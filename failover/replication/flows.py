@@ -47,10 +47,13 @@ class Flows:
     """Runs flows until all have ended or ``stop`` is called.
 
     A flow that fails ends alone; it is logged, once. One whose cluster does not answer at its start waits and is tried
-    again, as long as another flow is at work: when all wait, nothing is left to be kept going, and all end.
+    again, as long as another flow is at work: when all wait, nothing is left to be kept going, and all end. Where flows
+    are ``restartable``, one that failed in another way waits likewise, for ``begin_again``.
     """
 
-    def __init__(self, work: Mapping[str, Work], restart: Restart | None = None) -> None:
+    def __init__(self, work: Mapping[str, Work], restart: Restart | None = None, *, restartable: bool = False) -> None:
+        self._restartable = restartable
+        self._again = {name: asyncio.Event() for name in work}
         self._work = work
         self._restart = restart or Restart()
         self._at_work: dict[str, Stoppable] = {}
@@ -75,6 +78,10 @@ class Flows:
         for task in self._tasks:
             if again or (task.get_name() not in self._at_work and task.get_name() not in self._waiting):
                 task.cancel()
+
+    def begin_again(self, name: str) -> None:
+        """Has a flow that waits tried now."""
+        self._again[name].set()
 
     # -- inside ----------------------------------------------------------------------------------
 
@@ -106,18 +113,22 @@ class Flows:
                 failure, again = error, False
                 _log.debug("flow %s", name, exc_info=error)
             self._at_work.pop(name, None)
-            if not again or self._stop.is_set() or not await self._wait(name, failure, said, pause):
+            waits = again or (self._restartable and len(self._work) > 1)
+            seconds = pause if again else None
+            if not waits or self._stop.is_set() or not await self._wait(name, failure, said, seconds):
                 self._say(name, failure, "it has ended")
                 return failure
             said, pause = str(failure), min(pause * 2, self._restart.most)
 
-    async def _wait(self, name: str, failure: BaseException, said: str, seconds: float) -> bool:
-        """Waits to try a flow again; False where nothing is left to wait for."""
+    async def _wait(self, name: str, failure: BaseException, said: str, seconds: float | None) -> bool:
+        """Waits to try a flow again, until told to if there are no ``seconds``; False: nothing is left to wait for."""
         if str(failure) != said:
-            self._say(name, failure, "it is tried again")
+            self._say(name, failure, "it is tried again" if seconds is not None else "it waits to be restarted")
         self._waiting.add(name)
         self._judge()
-        ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self._hopeless)]
+        again = self._again[name]
+        again.clear()
+        ends = [asyncio.ensure_future(event.wait()) for event in (self._stop, self._hopeless, again)]
         try:
             await asyncio.wait(ends, timeout=seconds, return_when=asyncio.FIRST_COMPLETED)
         finally:

@@ -57,7 +57,8 @@ class Heartbeats:
     """Makes the topic if there is none, and writes a heartbeat at once and every interval.
 
     ``admin`` makes the topic, ``cluster`` writes: the flow's target both. What does not work is told once, tried on,
-    at most ten seconds apart unless the interval is longer, and told when it works again.
+    at most ten seconds apart unless the interval is longer, and told when it works again. ``written``: the timestamp of
+    the last one that the target has, None before the first.
     """
 
     def __init__(self, cluster: WireCluster, admin: WireCluster, settings: HeartbeatSettings) -> None:
@@ -68,6 +69,7 @@ class Heartbeats:
         self._place = TopicPartition(settings.topic.name, 0)
         self._there = False
         self._failures = 0
+        self.written: int | None = None
 
     async def run(self) -> None:
         """Writes until cancelled."""
@@ -93,6 +95,8 @@ class Heartbeats:
         record = NewRecord(beat.encode_key(), beat.encode_value(), timestamp=now)
         faults = await append(self._cluster, {self._place: [record]}, purpose="heartbeats")
         reason = faults.get(self._place)
+        if reason is None:
+            self.written = now
         if reason is not None and reason.number == _ABSENT:
             self._there = False
         return reason

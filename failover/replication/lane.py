@@ -250,6 +250,15 @@ class Lane:
         return len(self._waiting) + len(self._again) + len(self.flights)
 
     @property
+    def pending_records(self) -> int:
+        """Is the number of records read and not acknowledged."""
+        return sum(
+            batch.records
+            for batches in (self._waiting, (flight.outgoing for flight in (*self._again, *self.flights)))
+            for batch in batches
+        )
+
+    @property
     def on_the_way(self) -> bool:
         """Says whether an answer of the target is waited for."""
         return not all(flight.settled for flight in self.flights)

@@ -15,6 +15,7 @@ from failover.mm2.fields import DecodeError
 from failover.model.names import TopicPartition
 from failover.model.records import Record
 from failover.replication.exact_topic import CheckpointLog
+from failover.replication.tally import Window
 from failover.replication.tracker import Tracker
 
 _log = logging.getLogger(__name__)
@@ -30,7 +31,8 @@ class Mm2Checkpoints:
     grew (MM2: MirrorCheckpointTask). Ours carry a header that Java's readers ignore; a record without one was written
     by somebody else, and while there are such, nothing is written here: two writers would contradict each other.
     ``quiet``: seconds, see ``QUIET_SECONDS``. ``stopped``: whoever wrote what is there at the start is known to have
-    stopped.
+    stopped. ``latency``: milliseconds between the reading of a commit and its checkpoint's being there (MM2:
+    checkpoint-latency).
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class Mm2Checkpoints:
         self._newest: dict[str, dict[TopicPartition, tuple[int, int]]] = {}
         self._other: int | None = None
         self._told = False
+        self.latency = Window()
 
     async def write(self) -> None:
         """Writes what is new since the last round.
@@ -82,6 +85,9 @@ class Mm2Checkpoints:
                 news.append(NewRecord(checkpoint.encode_key(), checkpoint.encode_value(), headers, at))
         if news:
             await self._log.write(news)
+            now = time.time()
+            for new in news:
+                self.latency.add(now * 1000 - (new.timestamp or 0), now)
 
     # -- inside ----------------------------------------------------------------------------------
 

@@ -68,7 +68,7 @@ class Reader:
     """Keeps one broker's partitions coming as fast as the lanes take them.
 
     A partition is asked for while its lane is open and has room, never otherwise, so one that stands still costs
-    nothing and holds up no other.
+    nothing and holds up no other. While ``gate`` is closed nothing is asked for.
     """
 
     def __init__(
@@ -80,6 +80,7 @@ class Reader:
         room: Room,
         rate: Rate,
         events: ReadEvents,
+        gate: asyncio.Event | None = None,
         clock: Callable[[], float] = time.time,
     ) -> None:
         self.node = node
@@ -88,6 +89,7 @@ class Reader:
         self._room = room
         self._rate = rate
         self._events = events
+        self._gate = gate
         self._clock = clock
         self._routes: dict[TopicPartition, Route] = {}
         self._touched: dict[TopicPartition, Route] = {}
@@ -127,6 +129,8 @@ class Reader:
         pause = 0.05
         while True:
             await self._work.wait()
+            if self._gate is not None:
+                await self._gate.wait()
             self._update()
             if not self._session.wanted:
                 self._work.clear()
@@ -227,6 +231,8 @@ class Reader:
             return
         committed = self._settings.read_committed
         route.source_end = fetched.last_stable if committed else fetched.high_watermark
+        now = self._clock()
+        route.tally.seen(lane.upstream, route.source_end, now)
         size = len(fetched.records)
         if not size:
             return
@@ -235,13 +241,14 @@ class Reader:
             tp,
             fetched.records,
             asked.offset,
-            now_ms=int(self._clock() * 1000),
+            now_ms=int(now * 1000),
             aborted=fetched.aborted if committed else None,
             limits=route.limits or self._settings.limits,
             mark=self._settings.mark,
         )
         outgoing = prepared.outgoing if route.limits is None else cut(prepared.outgoing, route.limits)
         if prepared.next_offset != asked.offset:
+            route.tally.took(outgoing, prepared.next_offset - asked.offset, now)
             lane.offer(outgoing, prepared.next_offset, prepared.leader_epoch)
             route.count()
             self.touch(route)

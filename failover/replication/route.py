@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.replication.lane import Lane
+from failover.replication.tally import Tally
 
 if TYPE_CHECKING:
     from failover.replication.anchor import Anchor
@@ -36,7 +37,7 @@ class Route:
     -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
     does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
     last, 0 before. ``attempts``: to bring it back since it last went on. ``limits``: of its batches, where the target
-    takes none as large as others do.
+    takes none as large as others do. ``tally``: what has been copied.
     """
 
     __slots__ = (
@@ -54,6 +55,7 @@ class Route:
         "source_epoch",
         "source_id",
         "source_node",
+        "tally",
         "target_epoch",
         "target_id",
         "target_node",
@@ -73,6 +75,7 @@ class Route:
         self.mending = False
         self.attempts = 0
         self.limits: Limits | None = None
+        self.tally = Tally()
         self._counted = 0
 
     def count(self) -> None:

@@ -66,6 +66,9 @@ class TrackerOptions(msgspec.Struct, frozen=True):
 class Tracker:
     """Tracks one flow. ``positions``: what is on record; ``looked``: when each group's commits were read (epoch ms).
 
+    ``exact_at``: as of when all of a group's positions were on record exactly (epoch ms). ``cycled``: when the last
+    cycle ended (epoch ms), 0 before the first.
+
     Several may run: what they write agrees. ``open`` is to be called before the first cycle, and again after somebody
     else may have written. ``leads``: ``run`` is at it, so that what is known is fresh.
     """
@@ -84,6 +87,8 @@ class Tracker:
         self.options = options
         self.positions: dict[str, dict[TopicPartition, Position]] = {}
         self.looked: dict[str, int] = {}
+        self.exact_at: dict[str, int] = {}
+        self.cycled = 0
         self.leads = False
         self._source, self._target, self._log, self._syncs = source, target, log, syncs
         self._own_group = checkpoint_group(flow.source, flow.target)
@@ -104,6 +109,20 @@ class Tracker:
         self._of_ends: Aside[TopicPartition, OffsetAt] = Aside(
             lambda partitions: list_offsets(source, dict.fromkeys(partitions, LATEST))
         )
+
+    def source_end(self, place: TopicPartition) -> int:
+        """Gives a source partition's end as last read, by the target's name for it; -1 where it is not known."""
+        return self._ends[place][0] if place in self._ends else -1
+
+    @property
+    def tracked(self) -> Collection[str]:
+        """Names the groups that have positions on record, or are to get them."""
+        return self._commits.keys() & {*self.positions, *self._agenda.groups()}
+
+    @property
+    def open_groups(self) -> frozenset[str]:
+        """Names the groups that have positions which are not on record exactly."""
+        return frozenset(self._agenda.groups())
 
     @property
     def open_positions(self) -> int:
@@ -191,6 +210,15 @@ class Tracker:
         now = time.monotonic()
         for wanted in due:
             self._agenda.asked(wanted, now, exact=wanted in exact)
+        self._note_exact(unread)
+
+    def _note_exact(self, unread: Collection[str]) -> None:
+        """Notes which groups are on record exactly now; positions of those without mirrored topics are none."""
+        late = {*unread, *self._agenda.groups()}
+        self.exact_at.update(
+            (group, self.looked[group]) for group in self._commits if group in self.positions and group not in late
+        )
+        self.cycled = _now_ms()
 
     # -- what groups committed -------------------------------------------------------------------
 
@@ -198,6 +226,7 @@ class Tracker:
         self._commits.pop(group)
         self._agenda.drop(group)
         self.looked.pop(group, None)
+        self.exact_at.pop(group, None)
 
     def _take_commits(self, answers: Mapping[str, GroupOffsets | Fault], at: int) -> list[str]:
         """Compares what was read with what is on record; names the groups that gave no answer."""

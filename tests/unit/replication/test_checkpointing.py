@@ -60,7 +60,7 @@ def test_defaults(tmp_path: Path) -> None:
 )
 def test_settings_switch_what_is_done(tmp_path: Path, settings: dict[str, str], work: int) -> None:
     flow, options = read(tmp_path, settings)
-    assert len(beside_copying(flow, CLUSTER, CLUSTER, options)) == work
+    assert len(beside_copying(flow, CLUSTER, CLUSTER, options).work) == work
 
 
 def test_intervals_and_limits_are_read(tmp_path: Path) -> None:

@@ -1,0 +1,73 @@
+"""Listens for HTTP while something else runs in the same event loop."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import AsyncIterator, Callable, Iterable
+
+from aiohttp import web
+
+from failover.errors import UsageError
+from failover.serve.access import HEALTH, as_json, guard
+from failover.serve.exposition import CONTENT_TYPE
+from failover.serve.process_metrics import ProcessMetrics
+from failover.serve.settings import RestSettings
+
+_log = logging.getLogger(__name__)
+
+_LARGEST_BODY = 1 << 20
+_HEALTH = {
+    "healthy": (200, "all that is to run runs"),
+    "starting": (503, "the clusters have not answered yet"),
+    "unhealthy": (500, "something does not run; the log says what"),
+}
+
+
+def application(
+    settings: RestSettings,
+    *,
+    metrics: Callable[[], str],
+    health: Callable[[], str],
+    routes: Iterable[web.AbstractRouteDef] = (),
+) -> web.Application:
+    """Makes the application: ``/metrics``, ``/health`` and ``routes``, behind the guard.
+
+    ``metrics`` gives the page's own part; ``health`` says healthy, starting or unhealthy.
+    """
+    process = ProcessMetrics()
+
+    async def show_metrics(_: web.Request) -> web.Response:
+        return web.Response(body=(metrics() + process.render()).encode(), headers={"Content-Type": CONTENT_TYPE})
+
+    async def show_health(_: web.Request) -> web.Response:
+        state = health()
+        status, message = _HEALTH[state]
+        return web.json_response({"status": state, "message": message}, status=status)
+
+    found = web.Application(middlewares=[as_json, guard(settings)], client_max_size=_LARGEST_BODY)
+    found.add_routes([web.get("/metrics", show_metrics), web.get(HEALTH, show_health), *routes])
+    return found
+
+
+@contextlib.asynccontextmanager
+async def listening(settings: RestSettings, app: web.Application) -> AsyncIterator[str]:
+    """Answers while the context lasts; gives the URL. Raises ``UsageError`` where the address cannot be had."""
+    context = settings.tls()
+    runner = web.AppRunner(app, handle_signals=False, access_log=None, shutdown_timeout=1.0)
+    await runner.setup()
+    try:
+        site = web.TCPSite(runner, settings.host, settings.port, ssl_context=context)
+        try:
+            await site.start()
+        except OSError as error:
+            raise UsageError(
+                f"--rest: cannot listen on {settings.host}:{settings.port}: {error.strerror or error}",
+                hint="choose another HOST:PORT, or end who uses it",
+            ) from error
+        port = runner.addresses[0][1]
+        url = f"{settings.url.rpartition(':')[0]}:{port}"
+        _log.info("REST on %s", url)
+        yield url
+    finally:
+        await runner.cleanup()
