@@ -179,6 +179,20 @@ class CredentialsRefused(ClusterError):
     code = "credentials-refused"
 
 
+class TokenUnavailable(FailoverError):
+    """Says that no token for SASL/OAUTHBEARER could be had; ``passing``: the same request may succeed shortly.
+
+    Who connects with it turns it into ``CredentialsRefused`` of the cluster.
+    """
+
+    code = "token-unavailable"
+    exit_code = 8
+
+    def __init__(self, message: str, *, hint: str = "", passing: bool = False) -> None:
+        super().__init__(message, hint=hint)
+        self.passing = passing
+
+
 class NotAuthorized(ClusterError):
     """Says that the cluster answered but a right is missing that the command cannot do without."""
 
@@ -197,6 +211,43 @@ class BrokerError(FailoverError):
         super().__init__(message, hint=hint)
         self.number = number
         self.name = name
+
+
+# -- Kafka Connect ---------------------------------------------------------------------------------
+
+
+class ConnectorNotFound(UsageError):
+    """Says that a Connect cluster has no connector of this name, or none of this flow; names those it has."""
+
+    code = "connector-not-found"
+
+
+class ConnectRefused(Refused):
+    """Says that Kafka Connect does not accept a request: a configuration it finds wrong, a state that forbids it."""
+
+    code = "connect-refused"
+
+
+class OperatorOwns(Refused):
+    """Says that a Kubernetes operator would undo what is done by REST; the hint says how to tell the operator."""
+
+    code = "operator-owns"
+
+
+class ConnectUnreachable(ClusterUnreachable):
+    """Says that no worker of a Connect cluster answered, or that it stayed busy; ``alias`` holds its address."""
+
+    code = "connect-unreachable"
+
+
+class ConnectAnswer(FailoverError):
+    """Is an answer of Kafka Connect that no rule of ours classifies; ``status`` is HTTP's."""
+
+    code = "connect-error"
+
+    def __init__(self, message: str, *, status: int, hint: str = "") -> None:
+        super().__init__(message, hint=hint)
+        self.status = status
 
 
 # -- 130 / 143 -----------------------------------------------------------------------------------

@@ -28,10 +28,10 @@ def command() -> None:
 @click.option(
     "--with",
     "mirror",
-    type=click.Choice(["none", "mm2", "replicator"]),
+    type=click.Choice(["none", "mm2", "connect", "replicator"]),
     default="none",
     show_default=True,
-    help="Mirror.",
+    help="What mirrors; connect: a Kafka Connect worker, ready for `failover connect deploy`.",
 )
 @click.option("--brokers", default="1", show_default=True, metavar="N[,M]", help="Brokers of each cluster.")
 @click.option("--kafka-version", metavar="V", help="Kafka's version (default 4.1.1; 3.9.1 and 4.3.1 work too).")
@@ -72,6 +72,7 @@ def up(
             proxy=options["proxy"],
             mm2=mirror == "mm2",
             replicator=mirror == "replicator",
+            connect=mirror == "connect",
             quick=options["quick"],
             mirror=MirrorOptions(
                 topics=options["topics"],
@@ -82,7 +83,8 @@ def up(
         say=settings.say,
     )
     _show(settings, lab, look(lab))
-    settings.say(f"next: export FAILOVER_CONFIG={lab.config}")
+    then = " && failover connect deploy" if mirror == "connect" else ""
+    settings.say(f"next: export FAILOVER_CONFIG={lab.config}{then}")
 
 
 @command.command()
@@ -277,6 +279,8 @@ def _show(settings: Settings, lab: Lab, value: Any) -> None:
         where = "\n".join(f"{alias}  {servers}" for alias, servers in value.bootstrap.items())
         rows = [(row.name, row.state, row.pid or "-", row.log) for row in value.processes]
         head = f"lab {value.phase}, Kafka {value.kafka_version}, since {value.created}\n{where}\nconfig  {value.config}"
+        if value.connect:
+            head += f"\nconnect {value.connect}"
         return head + "\n\n" + _table(rows, ["PROCESS", "STATE", "PID", "LOG"])
 
     settings.emit_value(value, {"table": text})

@@ -39,7 +39,8 @@ def end_lab(folder: Path, *, keep_logs: bool = False) -> list[str]:
         *(set(folder.glob("*.log")) - logs),
     ]:
         path.unlink(missing_ok=True)
-    shutil.rmtree(folder / "certs", ignore_errors=True)
+    for kept in ("certs", "connect"):
+        shutil.rmtree(folder / kept, ignore_errors=True)
     if not logs:
         shutil.rmtree(folder / "brokers", ignore_errors=True)
     (folder / FILE).unlink()  # last: until here another attempt can finish the work

@@ -58,7 +58,10 @@ class ProcessState(msgspec.Struct, frozen=True):
 
 
 class LabStatus(msgspec.Struct, frozen=True):
-    """Is a lab's condition; ``bootstrap`` by alias, ``config`` the mm2.properties every command accepts."""
+    """Is a lab's condition; ``bootstrap`` by alias, ``config`` the mm2.properties every command accepts.
+
+    ``connect``: where its Connect worker answers, "" without one.
+    """
 
     phase: str
     created: str
@@ -67,6 +70,7 @@ class LabStatus(msgspec.Struct, frozen=True):
     config: str
     bootstrap: dict[str, str]
     processes: tuple[ProcessState, ...]
+    connect: str = ""
 
 
 def look(lab: Lab) -> LabStatus:
@@ -88,6 +92,7 @@ def look(lab: Lab) -> LabStatus:
         kafka_version=state.options.kafka_version,
         folder=str(lab.folder),
         config=str(lab.config),
+        connect=state.connect.url if state.connect is not None else "",
         bootstrap={cluster.alias: cluster.bootstrap() for cluster in state.clusters},
         processes=tuple(rows),
     )

@@ -79,7 +79,7 @@ def _resolve(version: str, endpoints: list[str]) -> tuple[Path, ...]:
 def _kafka(version: str) -> str:
     return "+".join(
         f"org.apache.kafka:{name}:{version}"
-        for name in ("kafka_2.13", "kafka-tools", "connect-mirror", "connect-runtime")
+        for name in ("kafka_2.13", "kafka-tools", "connect-mirror", "connect-runtime", "connect-basic-auth-extension")
     )
 
 

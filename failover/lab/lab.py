@@ -23,7 +23,7 @@ from failover.lab.mirror import Endpoint, MirrorOptions, mm2_properties
 from failover.lab.ports import LOOPBACK
 from failover.lab.process import Process
 from failover.lab.proxy_control import ProxyControl
-from failover.lab.state import ADMIN, Broker, Cluster, State, read_state, write_state
+from failover.lab.state import ADMIN, Broker, Cluster, ConnectWorker, State, read_state, write_state
 
 MIRROR = "mm2"
 REPLICATOR = "replicator"
@@ -133,9 +133,11 @@ class Lab:
 
     # -- processes -----------------------------------------------------------------------------
 
-    def start(self, name: str, arguments: Sequence[str], *, log: Path, heap: str | None = None) -> Process:
+    def start(
+        self, name: str, arguments: Sequence[str], *, log: Path, heap: str | None = None, flags: Sequence[str] = ()
+    ) -> Process:
         """Starts one of Kafka's main classes and records it; raises LabUsageError when the name already runs."""
-        return self._spawn(name, self._java(arguments, heap or self.state.options.heap), log)
+        return self._spawn(name, self._java(arguments, heap or self.state.options.heap, flags), log)
 
     def run_tool(self, *arguments: str, stdin: str | None = None, seconds: float = 60) -> str:
         """Runs one of Kafka's command-line classes to its end and returns its standard output.
@@ -175,6 +177,10 @@ class Lab:
         module = ["-m", "failover.lab.proxy", f"--lab={self.state.marker}"]
         command = [processes.python(), *module, str(self.state.control_port), *routes]
         return self._spawn(PROXY, command, self.folder / "proxy.log")
+
+    def record_connect(self, worker: ConnectWorker) -> None:
+        """Notes how the Connect worker is reached, before it is started."""
+        self._record(connect=worker)
 
     def running(self, name: str) -> Process | None:
         """Returns the process of a name, None when it does not run."""
@@ -227,11 +233,11 @@ class Lab:
 
     # -- internals -----------------------------------------------------------------------------
 
-    def _java(self, arguments: Sequence[str], heap: str) -> list[str]:
+    def _java(self, arguments: Sequence[str], heap: str, flags: Sequence[str] = ()) -> list[str]:
         state = self.state
         return java_command(
             state.java,
-            jvm_flags(heap=heap, quick=state.options.quick),
+            [*jvm_flags(heap=heap, quick=state.options.quick), *flags],
             class_path(state.options.kafka_version),
             marker=state.marker,
             logging=next(self.folder.glob("log4j*.properties")),

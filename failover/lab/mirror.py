@@ -62,7 +62,7 @@ def mm2_properties(
     flow, back = f"{source.alias}->{target.alias}", f"{target.alias}->{source.alias}"
     settings = {"clusters": f"{source.alias}, {target.alias}"}
     for endpoint in (source, target):
-        settings |= _connection(endpoint)
+        settings |= {f"{endpoint.alias}.{key}": value for key, value in client_properties(endpoint).items()}
     settings |= {f"{flow}.enabled": "true", f"{back}.enabled": str(options.both_ways).lower()}
     for direction in (flow, back) if options.both_ways else (flow,):
         settings |= {
@@ -92,15 +92,16 @@ def mm2_properties(
     return "".join(f"{key} = {value.replace(_BACKSLASH, _BACKSLASH * 2)}\n" for key, value in settings.items())
 
 
-def _connection(endpoint: Endpoint) -> dict[str, str]:
-    own = {f"{endpoint.alias}.bootstrap.servers": endpoint.bootstrap}
+def client_properties(endpoint: Endpoint) -> dict[str, str]:
+    """Returns a Java client's connection settings for a cluster."""
+    own = {"bootstrap.servers": endpoint.bootstrap}
     if endpoint.user is None:
         return own
     login = f'{_LOGIN[endpoint.mechanism]} required username="{endpoint.user}" password="{endpoint.password}";'
     return own | {
-        f"{endpoint.alias}.security.protocol": "SASL_SSL",
-        f"{endpoint.alias}.sasl.mechanism": endpoint.mechanism,
-        f"{endpoint.alias}.sasl.jaas.config": login,
-        f"{endpoint.alias}.ssl.truststore.type": "PEM",
-        f"{endpoint.alias}.ssl.truststore.location": str(endpoint.ca),
+        "security.protocol": "SASL_SSL",
+        "sasl.mechanism": endpoint.mechanism,
+        "sasl.jaas.config": login,
+        "ssl.truststore.type": "PEM",
+        "ssl.truststore.location": str(endpoint.ca),
     }

@@ -28,7 +28,8 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     clients of the PLAINTEXT listener are super users. ``proxy``: each broker is also reachable
     through a proxy that can cut and delay. ``quick``: JVM flags for a fast start instead of
     speed. ``settings``: broker settings added to the lab's own. ``mm2``: start MirrorMaker 2.
-    ``replicator``: start ``failover replicate`` instead.
+    ``replicator``: start ``failover replicate`` instead. ``connect``: start a Kafka Connect worker with
+    MirrorMaker 2's connectors, none of which is deployed.
     """
 
     aliases: tuple[str, str] = ("primary", "standby")
@@ -40,6 +41,7 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     proxy: bool = False
     mm2: bool = False
     replicator: bool = False
+    connect: bool = False
     mirror: MirrorOptions = MirrorOptions()
     quick: bool = False
     heap: str = "512m"
@@ -101,6 +103,14 @@ class Cluster(msgspec.Struct, frozen=True):
         return ",".join(f"{LOOPBACK}:{port}" for port in ports)
 
 
+class ConnectWorker(msgspec.Struct, frozen=True):
+    """Is how the lab's Connect worker is reached: ``user`` "" without authentication, ``ca`` "" without TLS."""
+
+    url: str
+    user: str = ""
+    ca: str = ""
+
+
 class State(msgspec.Struct, frozen=True):
     """Is the lab as recorded on disk.
 
@@ -119,6 +129,7 @@ class State(msgspec.Struct, frozen=True):
     control_port: int = 0
     processes: tuple[Process, ...] = ()
     stopped: tuple[str, ...] = ()
+    connect: ConnectWorker | None = None
 
     def cluster(self, alias: str) -> Cluster:
         """Returns a cluster by its alias; raises LabUsageError naming those there are."""

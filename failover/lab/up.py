@@ -15,6 +15,7 @@ from failover.errors import LabUsageError
 from failover.lab.broker import server_properties, write_logging
 from failover.lab.certs import make_certificates
 from failover.lab.clients import add_scram_users, admin_client, wait_coordinator
+from failover.lab.connect import connect_settings, start_connect, wait_connect
 from failover.lab.down import end_lab
 from failover.lab.jars import class_path
 from failover.lab.java import find_java
@@ -95,6 +96,12 @@ def _start(lab: Lab, checkpoint: Path, say: Callable[[str], None]) -> None:
         lab.start_mirror()  # only now do its users exist
     if options.replicator:
         lab.start_replicator()
+    if options.connect:
+        secured = options.security != "plaintext"
+        worker = start_connect(lab, auth=secured, tls=secured, user=cluster_user(lab.state))
+        lab.write_config(lab.config, user=cluster_user(lab.state), added=connect_settings(lab))
+        wait_connect(lab)
+        say(f"Kafka Connect answers at {worker.url}")
     lab.state = msgspec.structs.replace(lab.state, phase="ready")
     write_state(folder, lab.state)
 

@@ -1,0 +1,180 @@
+"""What the `connect` commands share: options, the Connect cluster they mean, the flow, a Strimzi resource at hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
+
+import click
+
+from failover.cli.frame import Settings
+from failover.cli.wiring import load
+from failover.errors import ConfigError, ConfigNotFound, Declined, UsageError
+
+if TYPE_CHECKING:
+    from failover.config.flow import Config
+    from failover.connect.access import ConnectAccess, Elsewhere
+    from failover.connect.client import ConnectClient
+    from failover.connect.kubectl import Kubectl
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_SCHEME = "connect+"
+
+
+class Where(NamedTuple):
+    """Is what was typed about the Connect cluster."""
+
+    url: str | None
+    user: str | None
+    password_file: str | None
+    ca_file: str | None
+    kubectl: bool = False
+    namespace: str | None = None
+    resource: str | None = None
+
+
+def where_options(*, kubectl: bool = True) -> Callable[[F], F]:
+    """Adds the options that say which Connect cluster is meant; they arrive as one ``where``."""
+    options = [
+        click.option("--url", metavar="URL", help="A worker's address, or several with commas (failover.connect.url)."),
+        click.option("--user", metavar="NAME", help="User of basic authentication (failover.connect.user)."),
+        click.option("--password-file", metavar="FILE", help="Its password; else $FAILOVER_CONNECT_PASSWORD."),
+        click.option("--ca-file", metavar="FILE", help="PEM file of the authorities to trust (failover.connect.ca)."),
+    ]
+    if kubectl:
+        options += [
+            click.option("--kubectl", is_flag=True, help="Go by Strimzi's KafkaMirrorMaker2 resource with kubectl."),
+            click.option("--namespace", metavar="NAME", help="Where that resource is."),
+            click.option("--resource", metavar="NAME", help="That resource, where there are several."),
+        ]
+
+    def add(command: F) -> F:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return add
+
+
+def take(values: dict[str, Any]) -> Where:
+    """Takes the options of ``where_options`` out of a command's values."""
+    return Where(*(values.pop(name, default) for name, default in _FIELDS.items()))
+
+
+_FIELDS: dict[str, Any] = {name: Where._field_defaults.get(name) for name in Where._fields} | {"kubectl": False}
+
+
+class Reached(NamedTuple):
+    """Is what can be worked with: a client, kubectl, or both; ``config`` None where there is none."""
+
+    config: Config | None
+    client: ConnectClient | None
+    kubectl: Kubectl | None
+
+    @property
+    def source(self) -> ConnectClient | Kubectl:
+        """Is where states come from: Connect itself rather than what an operator last saw of it."""
+        found = self.client or self.kubectl
+        assert found is not None
+        return found
+
+    @property
+    def at(self) -> str:
+        """Names the place for texts."""
+        return self.client.access.shown if self.client is not None else self.kubectl.shown if self.kubectl else ""
+
+
+def find(settings: Settings, where: Where, *, needs_config: bool = False) -> tuple[Config | None, Any]:
+    """Gives the configuration and the access (or the vendor's service, or None with ``--kubectl`` alone).
+
+    Raises UsageError where neither an address nor ``--kubectl`` is given.
+    """
+    from failover.connect.access import find_access
+
+    url = where.url or next((one for one in settings.config if one.startswith((_SCHEME, "http://", "https://"))), None)
+    config = None if url and not needs_config and not where.url else _config(settings, needed=needs_config)
+    from failover.config.settings import Settings as Values
+
+    access: ConnectAccess | Elsewhere | None = find_access(
+        config.failover if config is not None else Values({}),
+        url=url,
+        user=where.user,
+        password_file=where.password_file,
+        ca=where.ca_file,
+        timeout=settings.target_timeout(),
+    )
+    if access is None and not where.kubectl:
+        raise UsageError(
+            "no Connect cluster is named",
+            hint="--url http://host:8083, or failover.connect.url in the configuration; --kubectl for Strimzi alone",
+        )
+    return config, access
+
+
+@contextmanager
+def reach(settings: Settings, where: Where, access: ConnectAccess | None, config: Config | None) -> Iterator[Reached]:
+    """Opens what was found; nothing is contacted before it is asked something."""
+    from failover.connect.client import ConnectClient
+    from failover.connect.kubectl import Kubectl
+
+    kubectl = None
+    if where.kubectl:
+        kubectl = Kubectl(
+            namespace=where.namespace or "", resource=where.resource or "", timeout=settings.target_timeout()
+        )
+    client = ConnectClient(access) if access is not None else None
+    try:
+        yield Reached(config, client, kubectl)
+    finally:
+        if client is not None:
+            client.close()
+
+
+def flow_names(settings: Settings, config: Config | None) -> tuple[str | None, str | None]:
+    """Gives the aliases that choose connectors: those typed, else those of the one enabled flow."""
+    if settings.source is not None or settings.target is not None:
+        return settings.source, settings.target
+    if config is not None and len(config.enabled_flows) == 1:
+        [flow] = config.enabled_flows
+        return flow.source.alias, flow.target.alias
+    return None, None
+
+
+def resources_at_hand(settings: Settings) -> list[dict[str, Any]]:
+    """Gives the KafkaMirrorMaker2 resources among the configuration files."""
+    from failover.config.load import DEFAULT_FILE
+    from failover.connect.strimzi import is_resource
+
+    found = []
+    for path in settings.config or (DEFAULT_FILE,):
+        if path.lower().endswith((".yaml", ".yml")):
+            import yaml
+
+            try:
+                documents = list(yaml.safe_load_all(Path(path).read_text()))
+            except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+                raise ConfigError(f"{path} cannot be read: {error}", hint="is it YAML?") from None
+            found += [document for document in documents if is_resource(document)]
+    return found
+
+
+def confirm(question: str, expected: str, *, assume_yes: bool) -> None:
+    """Asks until ``expected`` is typed; raises Declined, NoTerminal."""
+    from failover.cli.frame import confirm_typed
+
+    try:
+        confirm_typed(question, expected, assume_yes=assume_yes)
+    except Declined:
+        raise Declined("declined: nothing was changed", hint="nothing was sent to Kafka Connect") from None
+
+
+def _config(settings: Settings, *, needed: bool) -> Config | None:
+    try:
+        return load(settings)
+    except ConfigNotFound:
+        if needed:
+            raise
+        return None
