@@ -23,6 +23,7 @@ class Settings:
     def __init__(self) -> None:
         self.config: tuple[str, ...] = ()
         self.overrides: tuple[str, ...] = ()
+        self.secrets_dir = ""
         self.source: str | None = None
         self.target: str | None = None
         self.source_down = False
@@ -101,7 +102,8 @@ def _global_options() -> list[click.Option]:
             multiple=True,
             metavar="FILE",
             callback=_keep("config"),
-            help="mm2.properties (default: $FAILOVER_CONFIG, then ./mm2.properties).",
+            help="mm2.properties, a Strimzi resource, connectors' JSON or YAML (repeatable), or connect+https://HOST "
+            "(default: $FAILOVER_CONFIG, then ./mm2.properties).",
         ),
         click.Option(
             ["--set", "overrides"],
@@ -109,6 +111,12 @@ def _global_options() -> list[click.Option]:
             metavar="KEY=VALUE",
             callback=_keep("overrides"),
             help="Override one setting of mm2.properties (repeatable).",
+        ),
+        click.Option(
+            ["--secrets-dir"],
+            metavar="DIR",
+            callback=_keep("secrets_dir"),
+            help="Secrets that a Strimzi resource names: DIR/NAME/KEY or DIR/NAME.yaml.",
         ),
         click.Option(
             ["--source"],

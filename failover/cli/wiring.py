@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import getpass
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +15,7 @@ from failover.state.folder import StateFolder, default_folder
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.config.settings import Setting
     from failover.kafka.port import Cluster
 
 
@@ -33,7 +36,33 @@ def load(settings: Settings) -> Config:
     """Loads the configuration the global options name."""
     from failover.config.load import load_config
 
-    return load_config(settings.config, settings.overrides)
+    return load_config(
+        settings.config,
+        settings.overrides,
+        secrets_dir=settings.secrets_dir,
+        running=partial(running_connectors, settings.target_timeout()),
+    )
+
+
+def running_connectors(timeout: float, address: str, typed: Mapping[str, Setting]) -> list[dict[str, object]]:
+    """Asks a Connect cluster (``connect+https://HOST:PORT``) for the configurations of its connectors.
+
+    ``typed``: what ``--set`` said, ``failover.connect.`` settings among it. Raises ConfigError, UsageError and what
+    ConnectClient raises.
+    """
+    from failover.config.mm2 import with_prefix
+    from failover.config.settings import Origin, make_setting
+    from failover.config.settings import Settings as ConfigSettings
+    from failover.connect.access import ConnectAccess, find_access
+    from failover.connect.client import ConnectClient
+
+    # As the file's own address, so that the user and authorities typed with --set go with it.
+    url = make_setting("connect.url", address, Origin("set", "--config"))
+    access = find_access(ConfigSettings({**with_prefix(typed, "failover."), "connect.url": url}), timeout=timeout)
+    assert isinstance(access, ConnectAccess)  # an address with connect+ before it is no vendor's name
+    with ConnectClient(access) as client:
+        found = client.connectors()
+    return [{"name": name, "config": one.info.config} for name, one in found.items() if one.info is not None]
 
 
 def choose_flow(settings: Settings, config: Config, *, allow_reverse: bool = False) -> SelectedFlow:

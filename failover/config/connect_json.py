@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from failover.config.flow import FlowConfig
-from failover.config.mm2 import with_prefix
+from failover.config.mm2 import CONVERTERS, with_prefix
 from failover.config.mm2_keys import (
     CHECKPOINT,
     CONNECTOR_CLASSES,
@@ -27,8 +27,9 @@ from failover.config.settings import Origin, Setting, Settings, make_setting
 from failover.errors import ConfigError
 
 BYTES: Final = "org.apache.kafka.connect.converters.ByteArrayConverter"
-CONVERTERS: Final = ("key.converter", "value.converter", "header.converter")
 """MM2 hands bytes to Connect; with another converter, also of headers (Connect's default), copies differ."""
+_WRAPPERS: Final = ("config", "configs", "connectorConfiguration")
+"""Where a connector's settings stand: in Connect, Google's Managed Kafka, Amazon's MSK Connect."""
 
 _SIDES: Final = ("source", "target")
 _NOT_SENT: Final = frozenset({"name", "enabled", "config.providers"})
@@ -128,9 +129,9 @@ def _says_nothing(given: Settings, key: str) -> bool:
 def read_connectors(document: Any, where: str) -> list[Connector]:
     """Reads connectors from decoded JSON or YAML, in any of the shapes people keep them in.
 
-    The body of ``POST /connectors`` (``name``, ``config``), the flat map of ``PUT …/config`` and of vendors' files, a
-    list of either, or what ``GET /connectors?expand=info`` answers. ``where`` names the document in errors. Raises
-    ConfigError.
+    The body of ``POST /connectors`` (``name``, ``config``), the flat map of ``PUT …/config`` and of vendors' files
+    (``gcloud … --config-file``), what Google's and Amazon's commands list, a list of any of them, a map of names to
+    them, or what ``GET /connectors?expand=info`` answers. ``where`` names the document in errors. Raises ConfigError.
     """
     found = list(_read(document, where))
     if not found:
@@ -145,13 +146,18 @@ def _read(document: Any, where: str) -> Iterator[Connector]:
                 yield from _read(item, where)
         case {"connectors": list(items)}:
             yield from _read(items, where)
-        case {"config": dict(config), **rest}:
-            yield _connector(config, str(rest.get("name") or config.get("name") or ""), where)
+        case dict() if wrapper := next((key for key in _WRAPPERS if isinstance(document.get(key), dict)), None):
+            config = document[wrapper]
+            name = document.get("name") or document.get("connectorName") or config.get("name") or ""
+            # Google's names are paths: projects/…/connectors/NAME.
+            yield _connector(config, str(name).rpartition("/")[2], where)
         case {"connector.class": _}:
             yield _connector(document, str(document.get("name") or ""), where)
-        case dict() if document and all(isinstance(value, dict) and "info" in value for value in document.values()):
-            for value in document.values():
-                yield from _read(value["info"], where)
+        case dict() if document and all(isinstance(value, dict) for value in document.values()):
+            for key, value in document.items():
+                inner = value.get("info", value)
+                named = any(isinstance(inner.get(wrapper), dict) for wrapper in _WRAPPERS)
+                yield from _read(inner if named else {"name": str(key), "config": inner}, where)
         case _:
             raise ConfigError(
                 f"{where}: this is no connector's configuration",
@@ -159,14 +165,20 @@ def _read(document: Any, where: str) -> Iterator[Connector]:
             )
 
 
-def _connector(config: Mapping[str, Any], name: str, where: str) -> Connector:
+def _connector(config: Mapping[Any, Any], name: str, where: str) -> Connector:
     settings: dict[str, Setting] = {}
+    lines = getattr(config, "lines", {})
     for key, value in config.items():
         if not isinstance(key, str) or isinstance(value, (dict, list)):
             raise ConfigError(f"{where}: {key}: a connector's settings are flat texts", hint='write "topics": "a,b"')
-        if value is None or key == "name":
+        if key == "name" or value is None:
             continue
         # YAML and JSON have numbers and booleans where Kafka has texts.
         text = str(value).lower() if isinstance(value, bool) else str(value)
-        settings[key] = make_setting(key, text, Origin("file", key, where))
+        settings[key] = make_setting(key, text, Origin("file", key, where, lines.get(key)))
+    if "connector.class" not in settings:
+        raise ConfigError(
+            f"{where}: {name or 'a connector'} has no connector.class",
+            hint="write connector.class: org.apache.kafka.connect.mirror.MirrorSourceConnector, for example",
+        )
     return Connector(name, Settings(settings))

@@ -125,4 +125,4 @@ def _setting(setting: Setting) -> ShownSetting:
 
 
 def _note(note: Note) -> ShownNote:
-    return ShownNote(note.code, note.key, note.message, note.origin.file, note.origin.line)
+    return ShownNote(note.code, note.key, note.text, note.origin.file, note.origin.line)

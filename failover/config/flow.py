@@ -11,6 +11,7 @@ from failover.config.clients import ClientSettings
 from failover.config.java_client import read_client
 from failover.config.mm2 import Role, Side, client_properties, with_prefix
 from failover.config.mm2_keys import ASSUMED_VERSION, CHECKPOINT, HEARTBEAT, SOURCE
+from failover.config.providers import NO_PROVIDERS, Providers, Resolved
 from failover.config.settings import Note, Setting, Settings
 
 
@@ -23,7 +24,7 @@ class ClusterConfig(msgspec.Struct, frozen=True):
     alias: str
     properties: Settings
     overrides: Mapping[str, Setting]
-    providers: frozenset[str] = frozenset()
+    providers: Providers = NO_PROVIDERS
 
     def client(self, role: Role = "admin") -> ClientSettings:
         """Gives the connection settings of a role outside any flow; raises ConfigError if they cannot be used."""
@@ -36,7 +37,10 @@ class ClusterConfig(msgspec.Struct, frozen=True):
             # An empty algorithm is a value of its own: it switches the host name check off.
             if not setting.trimmed and key != "ssl.endpoint.identification.algorithm":
                 del merged[key]
-        return read_client(merged, alias=self.alias, providers=self.providers)
+        own = f"failover.cluster.{self.alias}."
+        # Brokers' quotas go by client ids: the one among the properties is MM2's.
+        client_id = self.overrides["client.id"].trimmed if "client.id" in self.overrides else None
+        return read_client(Resolved(merged, self.providers, own), alias=self.alias, client_id=client_id)
 
 
 class FlowConfig(msgspec.Struct, frozen=True):
@@ -77,7 +81,7 @@ class FlowConfig(msgspec.Struct, frozen=True):
     @property
     def separator(self) -> str:
         """Gives the separator of remote topic names, untrimmed as the policy receives it."""
-        return self.connectors[SOURCE]["replication.policy.separator"].text
+        return self.connectors[SOURCE].resolved("replication.policy.separator").text
 
     # -- what is mirrored ------------------------------------------------------------------------
 
@@ -185,7 +189,8 @@ class Config(msgspec.Struct, frozen=True):
     """Is a whole configuration: ``path`` names its file, ``failover`` holds the ``failover.`` settings, prefix removed.
 
     ``flows`` has every pair the driver would start a worker for, in the order of ``clusters``. ``mm2_version`` is the
-    (major, minor) whose defaults hold: ``failover.mm2.version``, else the newest known.
+    (major, minor) whose defaults hold: ``failover.mm2.version``, else the newest known. ``form``: what it was
+    read from.
     """
 
     path: str
@@ -194,6 +199,7 @@ class Config(msgspec.Struct, frozen=True):
     failover: Settings
     notes: tuple[Note, ...] = ()
     mm2_version: tuple[int, int] = ASSUMED_VERSION
+    form: Literal["properties", "connectors", "strimzi"] = "properties"
 
     @property
     def enabled_flows(self) -> tuple[FlowConfig, ...]:

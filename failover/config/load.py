@@ -5,38 +5,56 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from failover.config import mm2
-from failover.config.flow import ClusterConfig, Config, FlowConfig, SelectedFlow
-from failover.config.java_client import client_notes
-from failover.config.mm2_keys import ASSUMED_VERSION, CONNECTORS, SOURCE, connector_defaults, is_client_key
-from failover.config.notes import notes_on_keys
-from failover.config.properties import PropertiesDocument, read_properties
-from failover.config.settings import Note, Origin, Setting, Settings, make_setting
+import msgspec
+
+from failover.config.flow import Config, FlowConfig, SelectedFlow
+from failover.config.properties import PropertiesDocument
+from failover.config.resolve import aliases_in, file_notes, resolve
+from failover.config.settings import Note, Origin, Setting, make_setting
 from failover.errors import ConfigError, ConfigNotFound, FlowAmbiguous, UnknownAlias, UsageError
+
+if TYPE_CHECKING:
+    from failover.config.documents import Document, Running
 
 DEFAULT_FILE = "mm2.properties"
 
 
-def find_config(paths: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> str:
-    """Gives the path to load: ``paths``, then ``$FAILOVER_CONFIG``, then ``./mm2.properties``.
+class Loaded(msgspec.Struct, frozen=True):
+    """Is what was read before it is resolved: the documents by their paths, and ``--set``.
 
-    Raises ConfigNotFound if there is none, ConfigError if there are several or one is not a properties file.
+    ``raw`` has the settings of an mm2.properties file with ``--set`` over them, or ``--set`` alone.
+    """
+
+    paths: tuple[str, ...]
+    documents: tuple[object, ...]
+    raw: Mapping[str, Setting]
+    secrets_dir: str = ""
+
+    @property
+    def properties(self) -> PropertiesDocument | None:
+        """Gives the mm2.properties file, None where the configuration is of another form."""
+        (first, *_) = self.documents
+        return first if isinstance(first, PropertiesDocument) else None
+
+
+def find_config(paths: Sequence[str] = (), environ: Mapping[str, str] | None = None) -> tuple[str, ...]:
+    """Gives the paths to load: ``paths``, then ``$FAILOVER_CONFIG``, then ``./mm2.properties``.
+
+    Raises ConfigNotFound if there is none.
     """
     environ = os.environ if environ is None else environ
-    if len(paths) > 1:
-        raise ConfigError(f"{len(paths)} configurations were given", hint="an mm2.properties file is given alone")
-    path = paths[0] if paths else environ.get("FAILOVER_CONFIG", "")
-    if not path:
-        if not Path(DEFAULT_FILE).is_file():
-            raise ConfigNotFound(
-                f"no configuration: neither --config nor $FAILOVER_CONFIG is given and there is no ./{DEFAULT_FILE}",
-                hint="give the path of your mm2.properties with --config",
-            )
-        path = DEFAULT_FILE
-    if path.startswith(("connect+", "http://", "https://")) or path.lower().endswith((".json", ".yaml", ".yml")):
-        raise ConfigError(f"{path}: is no mm2.properties file", hint="give the file connect-mirror-maker.sh reads")
-    return path
+    if paths:
+        return tuple(paths)
+    if path := environ.get("FAILOVER_CONFIG", ""):
+        return (path,)
+    if not Path(DEFAULT_FILE).is_file():
+        raise ConfigNotFound(
+            f"no configuration: neither --config nor $FAILOVER_CONFIG is given and there is no ./{DEFAULT_FILE}",
+            hint="give the path of your mm2.properties with --config",
+        )
+    return (DEFAULT_FILE,)
 
 
 def load_config(
@@ -44,50 +62,106 @@ def load_config(
     overrides: Sequence[str] = (),
     *,
     environ: Mapping[str, str] | None = None,
+    secrets_dir: str = "",
+    running: Running | None = None,
 ) -> Config:
     """Loads the configuration and resolves it by MM2's rules.
 
-    ``paths`` is a path, or what ``find_config`` takes. ``overrides`` are ``KEY=VALUE`` texts that count as if written
-    last in the file. Only the file itself is read: PEM files are read, and connection settings checked, when a client
-    is asked for. Raises ConfigNotFound and ConfigError.
+    ``paths`` is a path, or what ``find_config`` takes: an mm2.properties file, a Strimzi resource, or the connectors of
+    a flow. ``overrides`` are ``KEY=VALUE`` texts that count as if written last in an mm2.properties file.
+    ``secrets_dir`` holds what a Strimzi resource only names; ``running`` asks a Connect cluster for its connectors.
+    Only the files themselves are read: certificates and providers' files are, and connection settings are checked, when a
+    client is asked for. Raises ConfigNotFound and ConfigError.
     """
+    return resolve_loaded(read(paths, overrides, environ=environ, secrets_dir=secrets_dir, running=running))
+
+
+def read(
+    paths: str | Path | Sequence[str] = (),
+    overrides: Sequence[str] = (),
+    *,
+    environ: Mapping[str, str] | None = None,
+    secrets_dir: str = "",
+    running: Running | None = None,
+) -> Loaded:
+    """Reads the configuration without resolving it; as ``load_config``."""
     given = (str(paths),) if isinstance(paths, (str, Path)) else paths
-    document = read_properties(find_config(given, environ))
-    raw = {
-        key: make_setting(key, entry.value, Origin("file", key, document.path, entry.line))
-        for key, entry in document.effective().items()
-    }
+    found = find_config(given, environ)
+    typed = _typed(overrides)
+    documents = tuple(_read(path, typed, running) for path in found)
+    raw: dict[str, Setting] = {}
+    for path, document in zip(found, documents, strict=True):
+        if not isinstance(document, PropertiesDocument):
+            continue
+        if len(found) > 1:
+            raise ConfigError(
+                f"{len(found)} configurations were given and {path} is an mm2.properties file",
+                hint="such a file is given alone; --set KEY=VALUE adds to it",
+            )
+        for key, entry in document.effective().items():
+            raw[key] = make_setting(key, entry.value, Origin("file", key, document.path, entry.line))
+    raw |= typed
+    own = raw.get("failover.secrets.dir")
+    return Loaded(found, documents, raw, secrets_dir or ("" if own is None else own.trimmed))
+
+
+def resolve_loaded(loaded: Loaded) -> Config:
+    """Makes the configuration of what was read; raises ConfigError."""
+    document = loaded.properties
+    if document is not None:
+        return resolve(document, loaded.raw, loaded.secrets_dir)
+    from failover.config.connectors import resolve_connectors
+    from failover.config.strimzi import Resource
+
+    resources = [one for one in loaded.documents if isinstance(one, Resource)]
+    connectors = [connector for one in loaded.documents if isinstance(one, list) for connector in one]
+    if resources and (connectors or len(resources) > 1):
+        raise ConfigError("a Strimzi resource is given alone", hint="it names all connectors; take the others out")
+    where = ", ".join(loaded.paths)
+    if not resources:
+        from failover.config.documents import address_shown, is_address
+
+        where = ", ".join(address_shown(path) if is_address(path) else path for path in loaded.paths)
+        return resolve_connectors(connectors, where, loaded.raw, secrets_dir=loaded.secrets_dir)
+    (resource,) = resources
+    raw = dict(loaded.raw)
+    if resource.version is not None:
+        raw.setdefault("failover.mm2.version", resource.version)
+    config = resolve_connectors(
+        resource.connectors, where, raw, worker=resource.worker, secrets_dir=loaded.secrets_dir, strimzi=True
+    )
+    return msgspec.structs.replace(config, notes=(*resource.notes, *config.notes))
+
+
+def notes_of(loaded: Loaded) -> tuple[Note, ...]:
+    """Gives the notes about an mm2.properties file that can be told although the file cannot be resolved."""
+    document = loaded.properties
+    if document is None or not aliases_in(loaded.raw):
+        return () if document is None else document.notes
+    return file_notes(document, loaded.raw, {})
+
+
+def _typed(overrides: Sequence[str]) -> dict[str, Setting]:
+    raw = {}
     for override in overrides:
         key, equals, value = override.partition("=")
-        if not key.strip() or not equals:
+        key = key.strip()
+        if not key or not equals:
             # The text may be a secret without its key, so it is not shown.
             raise UsageError("--set wants KEY=VALUE", hint="for example --set failover.state.dir=/var/lib/failover")
-        key = key.strip()
         raw[key] = make_setting(key, value, Origin("set", key))
-    return resolve(document, raw)
+    return raw
 
 
-def resolve(document: PropertiesDocument, raw: Mapping[str, Setting]) -> Config:
-    """Makes the configuration of one file's settings, ``--set`` included."""
-    aliases = _aliases(document, raw)
-    version = _version(raw)
-    providers = _providers(raw, aliases)
-    own = mm2.with_prefix(raw, "failover.")
-    clusters = {}
-    for alias in aliases:
-        ours = mm2.with_prefix(raw, f"failover.cluster.{alias}.")
-        overrides = {key: setting for key, setting in ours.items() if is_client_key(key)}
-        clusters[alias] = ClusterConfig(alias, Settings(mm2.cluster_properties(raw, alias)), overrides, providers)
-    flows = tuple(
-        _flow(raw, clusters[source], clusters[target], version)
-        for source, target in mm2.pairs(aliases)
-        if mm2.flow_exists(raw, source, target)
-    )
-    enabled = [(flow.source.alias, flow.target.alias) for flow in flows if flow.enabled]
-    notes = [*document.notes, *notes_on_keys(raw, aliases, enabled, version, providers), *_client_notes(clusters)]
-    notes.sort(key=lambda note: note.origin.line or 0)
-    settings = Settings({key: setting for key, setting in own.items() if not key.startswith("cluster.")})
-    return Config(document.path, clusters, flows, settings, tuple(dict.fromkeys(notes)), version)
+def _read(path: str, typed: Mapping[str, Setting], running: Running | None) -> Document:
+    # Looked at first, so that the usual file costs neither json nor yaml.
+    if path.lower().endswith(".properties"):
+        from failover.config.properties import read_properties
+
+        return read_properties(path)
+    from failover.config.documents import read_document
+
+    return read_document(path, typed, running)
 
 
 def select_flow(
@@ -136,53 +210,3 @@ def _unknown_alias(config: Config, alias: str) -> UnknownAlias:
     known = f"clusters: {', '.join(config.clusters)}"
     hint = f"did you mean {' or '.join(near)}? ({known})" if near else known
     return UnknownAlias(f"{config.path} has no cluster '{alias}'", hint=hint)
-
-
-def _aliases(document: PropertiesDocument, raw: Mapping[str, Setting]) -> tuple[str, ...]:
-    names = Settings(raw).strings("clusters") if "clusters" in raw else ()
-    aliases = tuple(dict.fromkeys(name for name in names if name))
-    if not aliases:
-        raise ConfigError(
-            f"{document.path}: the key 'clusters' is missing or empty",
-            hint="an mm2.properties file begins with, for example, clusters = primary, standby",
-        )
-    return aliases
-
-
-def _version(raw: Mapping[str, Setting]) -> tuple[int, int]:
-    setting = raw.get("failover.mm2.version")
-    if setting is None:
-        return ASSUMED_VERSION
-    major, _, rest = setting.trimmed.partition(".")
-    minor = rest.partition(".")[0]
-    if not (major.isdigit() and minor.isdigit()):
-        raise ConfigError(
-            f"{setting.described()}: '{setting.shown}' is no version", hint="write for example 3.9 or 4.1.1"
-        )
-    return int(major), int(minor)
-
-
-def _providers(raw: Mapping[str, Setting], aliases: Sequence[str]) -> frozenset[str]:
-    keys = ("config.providers", *(f"{alias}.config.providers" for alias in aliases))
-    settings = Settings(raw)
-    return frozenset(name for key in keys if key in raw for name in settings.strings(key))
-
-
-def _flow(
-    raw: Mapping[str, Setting], source: ClusterConfig, target: ClusterConfig, version: tuple[int, int]
-) -> FlowConfig:
-    connectors: dict[str, Settings] = {}
-    for connector in CONNECTORS:
-        given = mm2.connector_properties(raw, source.alias, target.alias, connector)
-        connectors[connector] = Settings(mm2.apply_aliases(given, version), connector_defaults(connector, version))
-    worker = Settings(mm2.worker_properties(raw, source.alias, target.alias))
-    return FlowConfig(source, target, connectors[SOURCE].boolean("enabled"), connectors, worker)
-
-
-def _client_notes(clusters: Mapping[str, ClusterConfig]) -> list[Note]:
-    return [
-        note
-        for cluster in clusters.values()
-        for settings in (cluster.properties, cluster.overrides)
-        for note in client_notes(settings, cluster.alias)
-    ]

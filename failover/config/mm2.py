@@ -13,6 +13,7 @@ from failover.config.settings import DRIVER, Setting, make_setting
 
 Raw = Mapping[str, Setting]
 Side = Literal["source", "target"]
+CONVERTERS = ("key.converter", "value.converter", "header.converter")
 Role = Literal["producer", "consumer", "admin"]
 
 
@@ -52,18 +53,20 @@ def worker_properties(raw: Raw, source: str, target: str) -> dict[str, Setting]:
     properties = cluster_properties(raw, target)
     properties |= {key: setting for key, setting in raw.items() if key.startswith(WORKER_PREFIXES)}
     properties |= {key: setting for key, setting in raw.items() if key.startswith("config.providers")}
-    converter = "org.apache.kafka.connect.converters.ByteArrayConverter"
+    return worker_defaults(source, target) | properties
+
+
+def worker_defaults(source: str, target: str) -> dict[str, Setting]:
+    """Gives what the driver fills in for the worker of source->target."""
     fallback = {
         "client.id": f"{source}->{target}",
         "group.id": f"{source}-mm2",
         "offset.storage.topic": f"mm2-offsets.{source}.internal",
         "status.storage.topic": f"mm2-status.{source}.internal",
         "config.storage.topic": f"mm2-configs.{source}.internal",
-        "key.converter": converter,
-        "value.converter": converter,
-        "header.converter": converter,
+        **dict.fromkeys(CONVERTERS, "org.apache.kafka.connect.converters.ByteArrayConverter"),
     }
-    return _fill_in(properties, fallback)
+    return {key: make_setting(key, value, DRIVER) for key, value in fallback.items()}
 
 
 def connector_properties(raw: Raw, source: str, target: str, connector: str) -> dict[str, Setting]:
@@ -125,7 +128,12 @@ def flow_exists(raw: Raw, source: str, target: str) -> bool:
     It does if the flow is enabled or heartbeats are, which they are unless switched off: by default for every pair.
     """
     heartbeats = raw.get(f"{source}->{target}.emit.heartbeats.enabled") or raw.get("emit.heartbeats.enabled")
-    return _parse_boolean(raw.get(f"{source}->{target}.enabled")) or heartbeats is None or _parse_boolean(heartbeats)
+    return is_enabled(raw, source, target) or heartbeats is None or _parse_boolean(heartbeats)
+
+
+def is_enabled(raw: Raw, source: str, target: str) -> bool:
+    """Tells whether the driver takes source->target for enabled: ``true`` and nothing else."""
+    return _parse_boolean(raw.get(f"{source}->{target}.enabled"))
 
 
 def pairs(aliases: Iterable[str]) -> list[tuple[str, str]]:

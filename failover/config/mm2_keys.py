@@ -198,6 +198,114 @@ FLOW_ONLY_PREFIXES: Final = (
 ROLES: Final = ("producer", "consumer", "admin")
 
 
+_SSL_KEYS: Final = (
+    "protocol provider cipher.suites enabled.protocols keystore.type keystore.location keystore.password keystore.key "
+    "keystore.certificate.chain key.password truststore.type truststore.location truststore.password "
+    "truststore.certificates keymanager.algorithm trustmanager.algorithm endpoint.identification.algorithm "
+    "secure.random.implementation engine.factory.class"
+)
+_SASL_KEYS: Final = (
+    "mechanism jaas.config client.callback.handler.class login.callback.handler.class login.class "
+    "kerberos.service.name kerberos.kinit.cmd kerberos.ticket.renew.window.factor kerberos.ticket.renew.jitter "
+    "kerberos.min.time.before.relogin login.refresh.window.factor login.refresh.window.jitter "
+    "login.refresh.min.period.seconds login.refresh.buffer.seconds login.connect.timeout.ms login.read.timeout.ms "
+    "login.retry.backoff.ms login.retry.backoff.max.ms oauthbearer.token.endpoint.url oauthbearer.scope.claim.name "
+    "oauthbearer.sub.claim.name oauthbearer.jwks.endpoint.url oauthbearer.expected.audience "
+    "oauthbearer.expected.issuer oauthbearer.clock.skew.seconds oauthbearer.header.urlencode "
+    "oauthbearer.client.credentials.client.id oauthbearer.client.credentials.client.secret oauthbearer.scope"
+)
+CLIENT_KEYS: Final = frozenset(
+    {
+        "bootstrap.servers",
+        "security.protocol",
+        *(f"ssl.{key}" for key in _SSL_KEYS.split()),
+        *(f"sasl.{key}" for key in _SASL_KEYS.split()),
+    }
+)
+"""Connection settings by their full names, to find the one that was meant (Kafka: SslConfigs, SaslConfigs)."""
+
+_ANY_ROLE_KEYS: Final = (
+    "client.id client.rack request.timeout.ms retries retry.backoff.ms retry.backoff.max.ms metadata.max.age.ms "
+    "reconnect.backoff.ms reconnect.backoff.max.ms connections.max.idle.ms send.buffer.bytes receive.buffer.bytes "
+    "metric.reporters metrics.num.samples interceptor.classes default.api.timeout.ms client.dns.lookup "
+    "socket.connection.setup.timeout.ms"
+)
+_PRODUCER_KEYS: Final = (
+    "acks batch.size linger.ms compression.type buffer.memory max.request.size max.block.ms delivery.timeout.ms "
+    "max.in.flight.requests.per.connection enable.idempotence partitioner.class transactional.id "
+    "transaction.timeout.ms key.serializer value.serializer compression.zstd.level compression.lz4.level "
+    "compression.gzip.level"
+)
+_CONSUMER_KEYS: Final = (
+    "isolation.level auto.offset.reset fetch.min.bytes fetch.max.bytes fetch.max.wait.ms max.partition.fetch.bytes "
+    "max.poll.records max.poll.interval.ms session.timeout.ms heartbeat.interval.ms enable.auto.commit "
+    "auto.commit.interval.ms group.id check.crcs partition.assignment.strategy key.deserializer value.deserializer "
+    "exclude.internal.topics allow.auto.create.topics"
+)
+ROLE_KEYS: Final[Mapping[str, frozenset[str]]] = {
+    "producer": CLIENT_KEYS | frozenset(f"{_ANY_ROLE_KEYS} {_PRODUCER_KEYS}".split()),
+    "consumer": CLIENT_KEYS | frozenset(f"{_ANY_ROLE_KEYS} {_CONSUMER_KEYS}".split()),
+    "admin": CLIENT_KEYS | frozenset(_ANY_ROLE_KEYS.split()),
+}
+"""The settings of each kind of client that people write, to find the one that was meant."""
+
+STORAGE_KEYS: Final = frozenset(
+    {
+        *(
+            f"{kind}.storage.{key}"
+            for kind in ("offset", "config", "status")
+            for key in ("topic", "replication.factor")
+        ),
+        "offset.storage.partitions",
+        "offset.storage.file.filename",
+        "status.storage.partitions",
+        "task.shutdown.graceful.timeout.ms",
+        "worker.sync.timeout.ms",
+        "worker.unsync.backoff.ms",
+    }
+)
+"""What the worker reads of the keys that reach it by their prefix."""
+
+OWN_KEYS: Final = frozenset(
+    {
+        "checkpoint.enabled",
+        "checkpoint.interval.seconds",
+        "connect.ca",
+        "connect.password",
+        "connect.url",
+        "connect.user",
+        "exact.max.records",
+        "group.filter.class",
+        "mm2.version",
+        "replication.policy.class",
+        "replication.policy.topic.map",
+        "replicator.buffer.memory",
+        "replicator.exactly.once",
+        "replicator.lag.group",
+        "replicator.provenance.headers",
+        "replicator.rate.limit.bytes",
+        "replicator.restart",
+        "replicator.restart.max",
+        "replicator.restart.min",
+        "runs.topic",
+        "secrets.dir",
+        "state.dir",
+        "topic.filter.class",
+    }
+)
+"""This tool's own settings, ``failover.`` removed."""
+
+# What guides write where MM2 has another name, and old MirrorMaker's names.
+UNOFFICIAL: Final[Mapping[str, str]] = {
+    "topics.regex": "topics",
+    "topics.whitelist": "topics",
+    "whitelist": "topics",
+    "blacklist": "topics.exclude",
+    "groups.regex": "groups",
+    "groups.whitelist": "groups",
+}
+
+
 def is_client_key(key: str) -> bool:
     """Tells whether MirrorClientConfig.CLIENT_CONFIG_DEF has the key: bootstrap, protocol, TLS and SASL settings."""
     return key in ("bootstrap.servers", "security.protocol") or key.startswith(("ssl.", "sasl."))

@@ -17,7 +17,7 @@ from failover.config.settings import Note, Origin
 from failover.errors import ConfigError, ConfigNotFound
 
 # A line with its end, of which Java knows three.
-_LINE = re.compile(rb"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
+_LINE = re.compile(r"[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+")
 
 
 class Entry(msgspec.Struct, frozen=True):
@@ -49,8 +49,13 @@ def read_properties(path: str | Path) -> PropertiesDocument:
 
     Raises ConfigNotFound if there is no such file, ConfigError if it cannot be read or parsed.
     """
+    return parse_properties(read_file(path), str(path))
+
+
+def read_file(path: str | Path) -> bytes:
+    """Gives a file's bytes; raises ConfigNotFound and ConfigError."""
     try:
-        data = Path(path).read_bytes()
+        return Path(path).read_bytes()
     except FileNotFoundError:
         raise ConfigNotFound(
             f"{path}: no such file", hint="give the path of your mm2.properties with --config"
@@ -58,12 +63,10 @@ def read_properties(path: str | Path) -> PropertiesDocument:
     except OSError as error:
         reason = error.strerror or type(error).__name__
         raise ConfigError(f"{path}: cannot be read: {reason}", hint="check the path and its permissions") from None
-    return parse_properties(data, str(path))
 
 
 def parse_properties(data: bytes, path: str) -> PropertiesDocument:
     """Parses the bytes of a file called ``path``; raises ConfigError with the line."""
-    reading = _reading()
     start = Origin("file", file=path, line=1)
     notes: list[Note] = []
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
@@ -71,18 +74,23 @@ def parse_properties(data: bytes, path: str) -> PropertiesDocument:
             f"{path}: is UTF-16 text, which Java cannot read either", hint="save it as ISO-8859-1 or ASCII"
         )
     if data.startswith(codecs.BOM_UTF8):
-        data = data.removeprefix(codecs.BOM_UTF8)
-        message = "the file begins with a byte order mark: MM2 takes it for part of the first line and misses that key"
-        notes.append(Note("encoding", "", message, start))
+        message = "the file begins with a byte order mark, which Java takes for the beginning of the first key"
+        notes.append(Note("byte-order-mark", "", message, start, "save the file as UTF-8 without BOM, or as ASCII"))
     if b"\r\n" in data:
         notes.append(Note("encoding", "", "lines end in CR LF, which Java reads like LF", start))
     if b"\0" in data:
         raise ConfigError(f"{path}: is a binary file", hint="give the path of your mm2.properties with --config")
+    document = parse_text(data.decode("latin-1"), path)
+    return PropertiesDocument(path, document.entries, (*notes, *document.notes))
 
+
+def parse_text(text: str, path: str) -> PropertiesDocument:
+    """Parses text that is decoded already (Java: Properties.load of a Reader); raises ConfigError with the line."""
+    reading = _reading()
     entries: list[Entry] = []
     line = 1
     try:
-        for element in reading.parse(_without_empty_beginnings(data)):
+        for element in reading.parse(_without_empty_beginnings(text)):
             if isinstance(element, reading.KeyValue):
                 entries.append(Entry(element.key, element.value, line))
             line += _count_lines(element.source)
@@ -91,8 +99,7 @@ def parse_properties(data: bytes, path: str) -> PropertiesDocument:
             f"{path}:{line}: a \\u escape is not followed by four hexadecimal digits",
             hint="in a properties file a backslash is written twice: \\\\",
         ) from None
-    notes.extend(_duplicates(path, entries))
-    return PropertiesDocument(path, tuple(entries), tuple(notes))
+    return PropertiesDocument(path, tuple(entries), tuple(_duplicates(path, entries)))
 
 
 def _reading() -> ModuleType:
@@ -108,22 +115,22 @@ def _reading() -> ModuleType:
     return import_module(f"{name}.reading")
 
 
-def _without_empty_beginnings(data: bytes) -> bytes:
+def _without_empty_beginnings(text: str) -> str:
     """Blanks each line that is a lone backslash where an entry may begin.
 
     To Java such a line adds nothing and the next one begins afresh, so it may be a comment (java.util.Properties,
     measured on Java 17); javaproperties would make the comment part of a key.
     """
-    lines = _LINE.findall(data)
+    lines = _LINE.findall(text)
     continued = False
     for index, line in enumerate(lines):
-        content = line.strip(b"\r\n").lstrip(b" \t\f")
-        if not continued and content == b"\\":
-            lines[index] = line.replace(b"\\", b"")
+        content = line.strip("\r\n").lstrip(" \t\f")
+        if not continued and content == "\\":
+            lines[index] = line.replace("\\", "")
             continue
-        comment = not continued and content.startswith((b"#", b"!"))
-        continued = not comment and (len(content) - len(content.rstrip(b"\\"))) % 2 == 1
-    return b"".join(lines)
+        comment = not continued and content.startswith(("#", "!"))
+        continued = not comment and (len(content) - len(content.rstrip("\\"))) % 2 == 1
+    return "".join(lines)
 
 
 def _count_lines(source: str) -> int:
@@ -138,4 +145,4 @@ def _duplicates(path: str, entries: Iterable[Entry]) -> Iterable[Note]:
         if len(places) > 1:
             *earlier, last = places
             message = f"{key} is set again; line {', '.join(map(str, earlier))} has no effect"
-            yield Note("duplicate", key, message, Origin("file", key, path, last))
+            yield Note("duplicate", key, message, Origin("file", key, path, last), "keep the one line that is meant")

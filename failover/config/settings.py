@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Literal
 
 import msgspec
@@ -19,11 +19,12 @@ _JAVA_BLANKS = "".join(map(chr, range(0x21)))
 class Origin(msgspec.Struct, frozen=True):
     """Says where a setting comes from.
 
-    ``kind``: ``file`` (``key`` as written there, ``line`` counted from 1), ``set`` (``--set``), ``driver`` (MM2's
-    dedicated driver fills it in) or ``default`` (the connector's own default).
+    ``kind``: ``file`` (``key`` as written there, ``line`` counted from 1; also a Connect cluster's address), ``set``
+    (``--set``), ``driver`` (MM2's dedicated driver, or Strimzi, fills it in), ``default`` (the connector's own default)
+    or ``absent`` (the flow has no such connector).
     """
 
-    kind: Literal["file", "set", "driver", "default"]
+    kind: Literal["file", "set", "driver", "default", "absent"]
     key: str = ""
     file: str = ""
     line: int | None = None
@@ -92,11 +93,17 @@ class Settings(Mapping[str, Setting]):
     The reading methods raise ConfigError, naming key, file and line, where MM2 itself would refuse the value.
     """
 
-    __slots__ = ("_defaults", "_given")
+    __slots__ = ("_defaults", "_given", "_resolve")
 
-    def __init__(self, given: Mapping[str, Setting], defaults: Mapping[str, str] | None = None) -> None:
+    def __init__(
+        self,
+        given: Mapping[str, Setting],
+        defaults: Mapping[str, str] | None = None,
+        resolve: Callable[[Setting], Setting] | None = None,
+    ) -> None:
         self._given = dict(given)
         self._defaults = dict(defaults or {})
+        self._resolve = resolve
 
     def __getitem__(self, key: str) -> Setting:
         if key in self._given:
@@ -117,17 +124,32 @@ class Settings(Mapping[str, Setting]):
         """Tells whether the operator or the driver sets this key, rather than its default."""
         return key in self._given
 
+    def resolved(self, key: str) -> Setting:
+        """Gives the setting with the references in it replaced by their configuration providers, where there are any.
+
+        The reading methods below go by it; the mapping itself gives what is written. Raises ConfigError.
+        """
+        return self[key] if self._resolve is None else self._resolve(self[key])
+
+    def texts(self) -> dict[str, str]:
+        """Gives every value as it is written, references replaced except in connection settings.
+
+        Those are looked up when a client is made, since the files they name need not be on this machine.
+        """
+        elsewhere = ("source.", "target.", "producer.", "consumer.", "admin.", "ssl.", "sasl.", "config.providers")
+        return {key: (self[key] if key.startswith(elsewhere) else self.resolved(key)).text for key in self}
+
     def text(self, key: str) -> str:
         """Gives a STRING value, trimmed."""
-        return self[key].trimmed
+        return self.resolved(key).trimmed
 
     def strings(self, key: str) -> tuple[str, ...]:
         """Gives a LIST value."""
-        return split_list(self[key].text)
+        return split_list(self.resolved(key).text)
 
     def boolean(self, key: str) -> bool:
         """Gives a BOOLEAN value: true or false in any case, anything else is an error."""
-        setting = self[key]
+        setting = self.resolved(key)
         match setting.trimmed.lower():
             case "true":
                 return True
@@ -140,7 +162,7 @@ class Settings(Mapping[str, Setting]):
 
     def integer(self, key: str) -> int:
         """Gives an INT or LONG value."""
-        setting = self[key]
+        setting = self.resolved(key)
         if re.fullmatch(r"[+-]?[0-9]+", setting.trimmed) is None:
             raise ConfigError(
                 f"{setting.described()}: '{setting.shown}' is not a whole number",
@@ -150,7 +172,7 @@ class Settings(Mapping[str, Setting]):
 
     def choice(self, key: str, choices: tuple[str, ...]) -> str:
         """Gives a STRING value that must be one of ``choices``."""
-        setting = self[key]
+        setting = self.resolved(key)
         if setting.trimmed not in choices:
             raise ConfigError(
                 f"{setting.described()}: '{setting.shown}' is not one of {', '.join(choices)}",
@@ -163,14 +185,21 @@ class Note(msgspec.Struct, frozen=True):
     """Is something in a configuration that the operator should know, none of it an error.
 
     ``code`` is a stable slug: ``dropped`` (MM2 ignores the key), ``deprecated``, ``unknown-key``, ``duplicate``,
-    ``encoding``, ``no-provider``, ``not-used`` (MM2 uses it, this tool need not).
+    ``encoding``, ``no-provider``, ``not-used`` (MM2 uses it, this tool need not) and more; ``failover explain`` knows
+    each. ``remedy`` says what to write instead, "" if nothing needs doing.
     """
 
     code: str
     key: str
     message: str
     origin: Origin = DEFAULT
+    remedy: str = ""
+
+    @property
+    def text(self) -> str:
+        """Gives the message with its remedy, without the place."""
+        return f"{self.message}; {self.remedy}" if self.remedy else self.message
 
     def __str__(self) -> str:
         where = f"{self.origin}: " if self.origin.kind in ("file", "set") else ""
-        return f"{where}{self.message}"
+        return f"{where}{self.text}"

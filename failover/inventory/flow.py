@@ -85,14 +85,14 @@ def _flow_between(config: Config, source: str, target: str) -> FlowConfig | None
 
 def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False) -> Flow:
     own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
-    settings = {key: setting.text for key, setting in flow.connectors[SOURCE].items()} | own
+    settings = flow.connectors[SOURCE].texts() | own
     if reversed_:
         settings.pop(TOPIC_MAP_KEY, None)  # it names the topics of the other cluster
     policy = policy_from(settings, source, config.mm2_version)
     worker = {key: setting.text for key, setting in flow.worker.items()}
     # A reversed flow's own worker does not exist; its topics then have the names they would have by default.
     internal = InternalTopics.of_flow(settings, source, target, policy, None if reversed_ else worker)
-    checkpoint = {key: setting.text for key, setting in flow.connectors[CHECKPOINT].items()}
+    checkpoint = flow.connectors[CHECKPOINT].texts()
     return Flow(
         info=FlowInfo(source, target, policy.name, policy.separator, reversed=reversed_),
         policy=policy,

@@ -13,9 +13,9 @@ class TestFinding:
     def test_the_option_then_the_environment_then_the_folder(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
         (tmp_path / "mm2.properties").write_text("")
-        assert find_config(["x"], {"FAILOVER_CONFIG": "y"}) == "x"
-        assert find_config([], {"FAILOVER_CONFIG": "y"}) == "y"
-        assert find_config([], {"FAILOVER_CONFIG": ""}) == "mm2.properties"
+        assert find_config(["x"], {"FAILOVER_CONFIG": "y"}) == ("x",)
+        assert find_config([], {"FAILOVER_CONFIG": "y"}) == ("y",)
+        assert find_config([], {"FAILOVER_CONFIG": ""}) == ("mm2.properties",)
 
     def test_none_is_an_error_with_the_way_to_give_one(self, tmp_path, monkeypatch):
         monkeypatch.chdir(tmp_path)
@@ -24,15 +24,25 @@ class TestFinding:
         assert caught.value.exit_code == 2
         assert "--config" in caught.value.hint
 
-    @pytest.mark.parametrize("path", ["connect+https://h:8083", "https://h", "mirror.yaml", "source.JSON"])
-    def test_other_kinds_are_named(self, path):
+    def test_an_address_is_asked_or_said_to_be_no_file(self):
         with pytest.raises(ConfigError) as caught:
-            find_config([path], {})
-        assert path in caught.value.message
+            load_config("https://me:hunter2@h:8083")
+        assert "hunter2" not in caught.value.message + caught.value.hint
+        assert caught.value.hint == "write connect+https://h:8083"
+        with pytest.raises(ConfigError, match=r"connect\+https://h:8083: cannot be asked here"):
+            load_config("connect+https://h:8083")
 
-    def test_two_are_refused(self):
-        with pytest.raises(ConfigError):
-            find_config(["a", "b"], {})
+    def test_two_properties_files_are_refused(self, tmp_path):
+        for name in ("a.properties", "b"):
+            (tmp_path / name).write_text(PAIR)
+        with pytest.raises(ConfigError, match="2 configurations were given"):
+            load_config([str(tmp_path / "a.properties"), str(tmp_path / "b")])
+
+    def test_a_byte_order_mark_that_hides_the_clusters_is_named(self, tmp_path):
+        (tmp_path / "x.properties").write_bytes(b"\xef\xbb\xbf" + PAIR.lstrip().encode())
+        with pytest.raises(ConfigError) as caught:
+            load_config(tmp_path / "x.properties")
+        assert "byte order mark" in caught.value.hint
 
     def test_a_path_alone(self, tmp_path):
         (tmp_path / "x").write_text(PAIR)

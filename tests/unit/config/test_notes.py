@@ -8,7 +8,7 @@ FIRST_LINE = PAIR.count("\n") + 1
 
 
 def notes(tmp_path, text: str, *overrides: str) -> list[tuple[str, str]]:
-    return [(note.code, note.message) for note in load(tmp_path, PAIR + text, *overrides).notes]
+    return [(note.code, note.text) for note in load(tmp_path, PAIR + text, *overrides).notes]
 
 
 def test_a_clean_file_has_none(tmp_path):
@@ -75,9 +75,30 @@ def test_old_names(tmp_path, key):
 @pytest.mark.parametrize(
     ("key", "words"),
     [
-        ("task.max", None),  # begins like a worker's key, so MM2 hands it on
-        ("topic.blacklist", "MM2 does not know topic.blacklist"),
-        ("sync.topics.configs.enabled", "MM2 does not know sync.topics.configs.enabled"),
+        ("task.max", "MM2 does not know task.max and ignores it; write tasks.max"),
+        ("task.shutdown.graceful.timeout.ms", None),  # begins like a worker's key, and is one
+        ("topic.blacklist", "MM2 does not know topic.blacklist and ignores it; write topics.exclude"),
+        ("sync.topics.configs.enabled", "ignores it; write sync.topic.configs.enabled"),
+        ("offset.storage.topics", "write offset.storage.topic"),
+        ("A.boostrap.servers", "write A.bootstrap.servers"),
+        ("A.sasl.jass.config", "write A.sasl.jaas.config"),
+        ("ssl.trustore.location", "write ssl.truststore.location"),
+        ("A->B.enable", "write A->B.enabled"),
+        ("A->B.emit.heartbeats", "write A->B.emit.heartbeats.enabled"),
+        (
+            "B.producer.batchsize",
+            "a Kafka producer does not know B.producer.batchsize and ignores it; write B.producer.batch.size",
+        ),
+        ("A->B.consumer.isolation_level", "write A->B.consumer.isolation.level"),
+        ("A.replication.factor", "reaches no connector"),
+        ("nonsense.zz", "MM2 does not know nonsense.zz and ignores it; take it out"),
+        ("topics.regex", "topics has its default; failover replicate does; write topics"),
+        ("A->B.groups.regex", "write A->B.groups"),
+        ("whitelist", "write topics"),
+        (
+            "failover.runs.topics",
+            "this tool does not know failover.runs.topics and ignores it; write failover.runs.topic",
+        ),
         ("C.bootstrap.servers", "names a cluster that is not in 'clusters'"),
         ("A->C.enabled", "names a cluster that is not in 'clusters'"),
         ("failover.cluster.C.ssl.protocol", "names a cluster that is not in 'clusters'"),
@@ -87,6 +108,7 @@ def test_old_names(tmp_path, key):
 def test_keys_nobody_reads(tmp_path, key, words):
     found = notes(tmp_path, f"{key} = 1")
     assert [words in message for _, message in found if words] == ([True] if words else [])
+    assert words or not found
 
 
 def test_connection_settings_that_mean_nothing_here(tmp_path):
@@ -99,5 +121,6 @@ def test_a_reference_without_its_provider(tmp_path):
     found = notes(tmp_path, "config.providers=env\nA.sasl.jaas.config=${file:/hunter2:j}\nA.ssl.key.password=${env:X}")
     ((code, message),) = found
     assert code == "no-provider"
+    assert "config.providers.file.class" in message
     assert "A.sasl.jaas.config names the configuration provider 'file'" in message
     assert "hunter2" not in message

@@ -61,7 +61,7 @@ def test_the_last_double_counts_and_is_noted_with_its_lines():
     assert document.lines("a") == (1, 3, 5)
     (note,) = document.notes
     assert note.code == "duplicate"
-    assert str(note) == "f.properties:5: a is set again; line 1, 3 has no effect"
+    assert str(note) == "f.properties:5: a is set again; line 1, 3 has no effect; keep the one line that is meant"
 
 
 def test_a_double_is_noted_without_its_value():
@@ -71,8 +71,9 @@ def test_a_double_is_noted_without_its_value():
 
 def test_byte_order_mark_and_crlf_are_read_and_noted():
     document = parse_properties(b"\xef\xbb\xbfclusters=a\r\n", "f")
-    assert document.effective()["clusters"].value == "a"
-    assert [note.code for note in document.notes] == ["encoding", "encoding"]
+    # As in Java, the mark belongs to the first key.
+    assert document.effective()["\xef\xbb\xbfclusters"].value == "a"
+    assert [note.code for note in document.notes] == ["byte-order-mark", "encoding"]
 
 
 @pytest.mark.parametrize(
