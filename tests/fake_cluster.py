@@ -63,6 +63,7 @@ class FakeCluster:
         self.topic_configs: dict[str, dict[str, str]] = {}
         self.bindings: list[AclBinding] | None = None
         self.users: list[ScramUser] = []
+        self.sizes: dict[str, int] = {}
         self.infos: dict[str, TopicInfo] = {}
         self.logs: dict[TopicPartition, LogRange] = {}
         self.log: dict[TopicPartition, list[Record]] = {}
@@ -179,6 +180,18 @@ class FakeCluster:
                 fault = UNKNOWN_TOPIC_OR_PARTITION
             found[tp] = fault or next((r.offset for r in self.log.get(tp, ()) if r.timestamp >= timestamp), None)
         return found
+
+    def last_times(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | Fault | None]:
+        self._enter("last_times", partitions)
+        found: dict[TopicPartition, int | Fault | None] = {}
+        for tp in partitions:
+            times = [record.timestamp for record in self.log.get(tp, ())]
+            found[tp] = self._fault("last_times", tp) or (max(times) if times else None)
+        return found
+
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
+        self._enter("log_bytes", topics)
+        return self._fault("log_bytes", None) or {topic: self.sizes.get(topic, 0) for topic in topics}
 
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
         self._enter("list_groups")

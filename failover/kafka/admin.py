@@ -131,6 +131,19 @@ class KafkaCluster:
                 return {name: entry.value for name, entry in entries if entry is not None and entry.value is not None}
         return {}
 
+    def last_times(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | Fault | None]:
+        """Reads the highest timestamp of each partition's records (epoch ms); None in an empty one."""
+        from failover.kafka.wire.logs import last_times
+
+        found = self._beside(lambda wire: last_times(wire, partitions)) if partitions else {}
+        return dict.fromkeys(partitions, found) if isinstance(found, Fault) else found
+
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
+        """Sums the bytes that topics take on the disks of all brokers."""
+        from failover.kafka.wire.log_dirs import log_bytes
+
+        return self._beside(lambda wire: log_bytes(wire, topics))
+
     # -- what findings ask beside the plan ---------------------------------------------------------
 
     def acls(self) -> tuple[AclBinding, ...] | Fault:

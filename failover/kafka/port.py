@@ -54,6 +54,15 @@ class Cluster(Protocol):
     def offsets_at(self, times: Mapping[TopicPartition, int]) -> dict[TopicPartition, int | Fault | None]:
         """Finds the first offset whose timestamp is at or after the partition's time (epoch ms); None: none."""
 
+    def last_times(self, partitions: Collection[TopicPartition]) -> dict[TopicPartition, int | Fault | None]:
+        """Reads the highest timestamp of each partition's records (epoch ms), None in an empty one; asked once.
+
+        UNSUPPORTED_VERSION (35) for all before Kafka 3.0 (KIP-734).
+        """
+
+    def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
+        """Sums the bytes that topics take on the disks of all brokers, replicas included; asked once."""
+
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
         """Lists groups of every type, and the faults of brokers that could not be asked."""
 

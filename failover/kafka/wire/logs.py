@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from struct import Struct
 from typing import NamedTuple
 
-from failover.kafka.faults import maybe_fault
+from failover.kafka.faults import fault, maybe_fault
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.messages import Call, written
 from failover.kafka.wire.primitives import Reader, Writer
@@ -17,8 +17,12 @@ from failover.model.names import Fault, TopicPartition
 EARLIEST, LATEST = -2, -1
 """Stand for a timestamp: the first offset still in the log, and the high watermark (Kafka: ListOffsetsRequest)."""
 
+_NEWEST = -3  # the record of the highest timestamp (KIP-734)
+_NEWEST_FROM = 7
+
 
 _LIST_OFFSETS, _DESCRIBE_PRODUCERS = 2, 61
+_UNSUPPORTED = 35
 _PRODUCER = Struct(">qiiqiq")
 
 
@@ -74,6 +78,22 @@ async def log_ranges(
         else:
             ranges[tp] = LogRange(start.offset, end.offset)
     return ranges
+
+
+async def last_times(
+    cluster: WireCluster, partitions: Iterable[TopicPartition]
+) -> dict[TopicPartition, int | Fault | None]:
+    """Reads the highest timestamp of each partition's records (epoch ms), None in an empty one.
+
+    UNSUPPORTED_VERSION (35) where brokers do not know the question (before Kafka 3.0, KIP-734).
+    """
+    wanted = list(partitions)
+    if cluster.highest(_LIST_OFFSETS) < _NEWEST_FROM:
+        return dict.fromkeys(wanted, fault(_UNSUPPORTED))
+    found = await list_offsets(cluster, dict.fromkeys(wanted, _NEWEST))
+    return {
+        tp: at if isinstance(at, Fault) else (at.timestamp if at.timestamp >= 0 else None) for tp, at in found.items()
+    }
 
 
 async def describe_producers(
