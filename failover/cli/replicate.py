@@ -101,7 +101,10 @@ async def _run(
     """
     from failover.replication.flows import Flows, worst
     from failover.replication.options import read_restart
-    from failover.replication.running import beat, replicate
+    from failover.replication.owners import Owners
+    from failover.replication.running import beat, flows_of, replicate
+
+    owners = Owners(flows_of(config, flows))
 
     def work(flow: FlowConfig) -> Work:
         return lambda started: replicate(
@@ -110,6 +113,7 @@ async def _run(
             source_silence=settings.source_timeout(),
             target_silence=settings.target_timeout(),
             alongside=alongside,
+            owners=owners,
             started=started,
         )
 

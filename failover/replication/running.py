@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -12,7 +12,7 @@ import msgspec
 
 from failover.config.clients import ClientSettings
 from failover.config.flow import Config, FlowConfig, SelectedFlow
-from failover.config.mm2_keys import SOURCE
+from failover.config.mm2_keys import CHECKPOINT, CONNECTORS, HEARTBEAT, SOURCE
 from failover.errors import ConfigError, Refused
 from failover.inventory.flow import Flow, flow_of
 from failover.kafka.wire.cluster import WireCluster
@@ -26,8 +26,11 @@ from failover.replication.heartbeats import Heartbeats, heartbeat_settings
 from failover.replication.lag_group import EVERY_SECONDS, LagGroup
 from failover.replication.loops import Loops
 from failover.replication.options import read_options
+from failover.replication.owners import Owners
+from failover.replication.parts import Parts
 from failover.replication.positions import Positions, positions_topic
 from failover.replication.repeating import repeat
+from failover.replication.switch import Switch, Target, obey, under
 from failover.replication.syncs import Syncs, syncs_topic
 from failover.replication.topic_configs import ConfigRule
 from failover.replication.topics import Topics, topic_settings
@@ -49,13 +52,17 @@ async def replicate(
     source_silence: float,
     target_silence: float,
     alongside: bool = False,
+    owners: Owners | None = None,
     started: Started = lambda _: None,
+    switches: Mapping[str, Switch] | None = None,
+    opened: Callable[[Parts], None] = lambda _: None,
 ) -> None:
-    """Replicates one flow until its engine is stopped; ``started`` is given the engine.
+    """Replicates one flow until its engine is stopped; ``started`` is given the engine, ``opened`` all of its parts.
 
+    ``switches``: what is wanted of each connector (a key of ``FlowConfig.connectors``) meanwhile; by default, to work.
     ``source_silence``, ``target_silence``: seconds without an answer after which a broker counts as lost.
-    ``alongside``: a running MirrorMaker 2 of the flow is no reason to refuse. Raises ``ConfigError``, ``Refused`` (one
-    runs, or another worker took over), ``ClusterError``.
+    ``alongside``: a running MirrorMaker 2 of the flow is no reason to refuse. ``owners``: shared by the flows of one
+    process. Raises ``ConfigError``, ``Refused`` (one runs, or another worker took over), ``ClusterError``.
     """
     options = read_options(config, flow_config)
     settings = topic_settings(config, flow_config)
@@ -63,9 +70,12 @@ async def replicate(
     loops = Loops(flows_of(config))
     loops.refuse(flow, flow_config)
     connector = flow_config.connectors[SOURCE]
-    beside = _Beside(flow_config, flow)
+    switches = switches or {connector: Switch() for connector in CONNECTORS}
+    beside = _Beside(flow_config, flow, switches)
     checkpointing = checkpoint_options(config, flow_config, flow)
+    owners = owners or Owners()
     async with contextlib.AsyncExitStack() as stack:
+        stack.callback(owners.left, flow)
         clusters = _Clusters(stack)
         target = await clusters.open(flow.target, flow_config.client("target", "producer"), target_silence)
         target_admin = await clusters.open(flow.target, flow_config.client("target", "admin"), target_silence)
@@ -73,7 +83,7 @@ async def replicate(
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
         _two_clusters(source_admin, target_admin)
-        topics = Topics(source_admin, target_admin, flow, settings, loops)
+        topics = Topics(source_admin, target_admin, flow, settings, loops=loops, owners=owners)
         # Connections of their own: what is asked there may take long, and copying waits for nobody.
         apart = _Clusters(stack)
         from_source = await apart.open(flow.source, flow_config.client("source", "admin"), source_silence)
@@ -97,9 +107,17 @@ async def replicate(
                 enabled=flow_config.emit_offset_syncs_enabled,
             ),
             options=options,
-            beside=[*beside.work(from_source, from_target, target, topics, settings.configs), *checkpoints, *lag],
+            beside=[
+                lambda: obey(switches[SOURCE], engine.hold),
+                *beside.work(from_source, from_target, target, topics, settings.configs),
+                *(partial(under, switches[CHECKPOINT], each) for each in checkpoints.work),
+                *lag,
+            ],
         )
+        if switches[SOURCE].target is not Target.RUNNING:
+            engine.hold.pause()
         started(engine)
+        opened(Parts(flow, engine, topics, checkpoints, beside.heartbeats, checkpointing, switches))
         await engine.run()
 
 
@@ -123,25 +141,34 @@ def flow_rules(config: Config, flow_config: FlowConfig) -> Flow:
         return flow_of(msgspec.structs.replace(config, flows=(flow_config,)), selected)
 
 
-def flows_of(config: Config) -> list[Flow]:
-    """Works out the rules of every enabled flow that has usable ones."""
+def flows_of(config: Config, flow_configs: Sequence[FlowConfig] | None = None) -> list[Flow]:
+    """Works out the rules of every enabled flow, or of these, that has usable ones."""
     found = []
-    for flow_config in config.enabled_flows:
+    for flow_config in config.enabled_flows if flow_configs is None else flow_configs:
         with contextlib.suppress(ConfigError):  # that flow's own run says it
             found.append(flow_rules(config, flow_config))
     return found
 
 
-async def beat(config: Config, flow_config: FlowConfig, *, silence: float) -> None:
+async def beat(
+    config: Config,
+    flow_config: FlowConfig,
+    *,
+    silence: float,
+    switch: Switch | None = None,
+    opened: Callable[[Heartbeats], None] = lambda _: None,
+) -> None:
     """Writes the heartbeats of a flow that copies nothing, until cancelled, whatever is wrong with its target.
 
-    MM2's driver runs such flows, too, A->B's opposite above all: its heartbeats are those that A->B copies.
+    ``switch``: whether they are wanted; ``opened`` is given what writes them. MM2's driver runs such flows, too, A->B's
+    opposite above all: its heartbeats are those that A->B copies.
     """
-    work = partial(_beat, config, flow_config, silence)
-    await repeat(work, seconds=_RECONNECT_SECONDS, what=f"heartbeats of {flow_config.name}")
+    work = partial(_beat, config, flow_config, silence, opened)
+    what = f"heartbeats of {flow_config.name}"
+    await under(switch or Switch(), partial(repeat, work, seconds=_RECONNECT_SECONDS, what=what))
 
 
-async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None:
+async def _beat(config: Config, flow_config: FlowConfig, silence: float, opened: Callable[[Heartbeats], None]) -> None:
     flow = flow_rules(config, flow_config)
     settings = heartbeat_settings(flow_config, flow.internal.heartbeats)
     if settings is None:
@@ -150,13 +177,20 @@ async def _beat(config: Config, flow_config: FlowConfig, silence: float) -> None
         clusters = _Clusters(stack)
         target = await clusters.open(flow.target, flow_config.client("target", "producer"), silence)
         admin = await clusters.open(flow.target, flow_config.client("target", "admin"), silence)
-        await Heartbeats(target, admin, settings).run()
+        beats = Heartbeats(target, admin, settings)
+        opened(beats)
+        await beats.run()
 
 
 class _Beside:
-    """Knows what goes on beside the copying of a flow by its settings; raises ConfigError."""
+    """Knows what goes on beside the copying of a flow by its settings; raises ConfigError.
 
-    def __init__(self, flow_config: FlowConfig, flow: Flow) -> None:
+    ``heartbeats``: who writes them, once there is work.
+    """
+
+    def __init__(self, flow_config: FlowConfig, flow: Flow, switches: Mapping[str, Switch]) -> None:
+        self.heartbeats: Heartbeats | None = None
+        self._switches = switches
         self._flow = flow
         self._name = flow_config.name
         self._beats = heartbeat_settings(flow_config, flow.internal.heartbeats)
@@ -169,8 +203,9 @@ class _Beside:
         """Gives the work; ``writing``: the target as data is written to it."""
         found: list[Work] = []
         if self._beats is not None:
-            beats = Heartbeats(writing, target, self._beats)
-            found.append(partial(repeat, beats.run, seconds=_RECONNECT_SECONDS, what=f"heartbeats of {self._name}"))
+            self.heartbeats = beats = Heartbeats(writing, target, self._beats)
+            what = f"heartbeats of {self._name}"
+            found.append(self._work(HEARTBEAT, partial(repeat, beats.run, seconds=_RECONNECT_SECONDS, what=what)))
         if self._config_seconds is not None:
             configs = ConfigSync(source, target, topics=topics.targets, rule=rule)
 
@@ -179,12 +214,17 @@ class _Beside:
                 await configs.sync()
 
             what = f"topic settings of {self._name}"
-            found.append(partial(repeat, sync_configs, seconds=self._config_seconds, what=what))
+            found.append(self._work(SOURCE, partial(repeat, sync_configs, seconds=self._config_seconds, what=what)))
         if self._acl_seconds is not None:
             flow = self._flow
             acls = AclSync(source, target, replicates=flow.topics.should_replicate, rename=flow.target_topic)
-            found.append(partial(repeat, acls.sync, seconds=self._acl_seconds, what=f"topic ACLs of {self._name}"))
+            what = f"topic ACLs of {self._name}"
+            found.append(self._work(SOURCE, partial(repeat, acls.sync, seconds=self._acl_seconds, what=what)))
         return found
+
+    def _work(self, connector: str, work: Work) -> Work:
+        """Makes work a connector's: done while that is to run."""
+        return partial(under, self._switches[connector], work)
 
 
 def _every(flow_config: FlowConfig, what: str) -> float | None:

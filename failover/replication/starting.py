@@ -44,6 +44,11 @@ class Starter:
         """Reads the positions on record. Raises ``ClusterError``, ``BrokerError``."""
         self._kept = await self._positions.read()
 
+    @property
+    def recorded(self) -> frozenset[str]:
+        """Gives the source topics with a position on record."""
+        return frozenset(tp.topic for tp in self._kept)
+
     async def start(self, routes: Sequence[Route]) -> None:
         """Opens the lanes of routes behind their shard's fence; sets ``Route.reason`` of those that stay closed."""
         routes = await self._without_foreign(routes)

@@ -23,6 +23,7 @@ from failover.kafka.wire.topics import (
 )
 from failover.model.names import Fault, TopicPartition
 from failover.replication.loops import Loops
+from failover.replication.owners import Owners
 from failover.replication.topic_configs import ConfigRule, config_rule, new_topic_configs
 from failover.replication.topic_creation import create_with_what_is_taken
 from failover.replication.topics_seen import (
@@ -81,7 +82,8 @@ def topic_settings(config: Config, flow: FlowConfig) -> TopicSettings:
 class Topics:
     """Looks at both clusters' topics, one look after the other.
 
-    ``seen``: what the last look found. ``looked``: whether there was one.
+    ``seen``: what the last look found. ``looked``: whether there was one. ``recorded``: source topics with a position
+    on record.
 
     Invariants: nothing is ever deleted or made smaller; a topic that cannot be handled costs no other one its copy;
     what a cluster does not say for the moment leaves a pair as it was known before.
@@ -93,15 +95,19 @@ class Topics:
         target: WireCluster,
         flow: Flow,
         settings: TopicSettings,
+        *,
         loops: Loops | None = None,
+        owners: Owners | None = None,
     ) -> None:
         self.seen = TopicsSeen()
+        self.recorded: Collection[str] = ()
         self.looked = asyncio.Event()
         self._source = source
         self._target = target
         self._flow = flow
         self._settings = settings
         self._loops = loops
+        self._owners = owners or Owners()
 
     async def refresh(self) -> Changes:
         """Looks once, makes and enlarges target topics, waits a little for their leaders, and logs what is new.
@@ -160,6 +166,10 @@ class Topics:
             named = (await self._source.metadata(vanished)).topics
             found |= {name: topic for name, topic in named.items() if not _is_absent(topic.fault)}
         look.choose(found)
+        copied = {pair.source.topic for pair in self.seen.pairs.values()}
+        targets = look.choice.targets
+        for fault in await self._owners.settle(self._flow, targets, recorded=self.recorded, copied=copied):
+            look.leave(fault)
         for name in look.choice.targets:
             reason = found[name].fault
             if reason is not None:
@@ -257,6 +267,11 @@ class _Look:
         self._faults.update((fault.topic, fault) for fault in self.choice.faults)
         for topic, why in self.choice.skipped.items():
             self._notice("topic-skipped", topic, f"Skipping topic {topic} ({why})")
+
+    def leave(self, fault: TopicFault) -> None:
+        """Notes that a topic is not to be copied at all."""
+        self._faults[fault.topic] = fault
+        del self.choice.targets[fault.topic]
 
     def refuse(self, topic: str, step: str, reason: Fault, *, factor: int = 0, brokers: int = 0) -> None:
         """Notes why a topic cannot be copied, in whole or in part; the first reason counts."""

@@ -19,6 +19,13 @@ from failover.mm2.exact_checkpoint import Exact, ExactRecords, Position
 from failover.model.names import TopicPartition
 from tests.system.pair import Pair
 
+EVERY_SECOND = {
+    "failover.checkpoint.interval.seconds": "1",
+    "{source}->{target}.emit.checkpoints.interval.seconds": "1",
+    "{source}->{target}.sync.group.offsets.enabled": "true",
+    "{source}->{target}.sync.group.offsets.interval.seconds": "1",
+}
+
 
 class Checkpointer:
     """Is one ``failover checkpoint``, looking every second."""

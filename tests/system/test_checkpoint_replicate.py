@@ -2,24 +2,16 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from failover.model.names import TopicPartition
-from tests.system.checkpointing import kept, wait_kept
+from tests.system.checkpointing import EVERY_SECOND, wait_kept
 from tests.system.pair import Pair
 from tests.system.replicating import Flow, Worker
 from tests.system.typed import by_name, offsets, plan
-
-EVERY_SECOND = {
-    "failover.checkpoint.interval.seconds": "1",
-    "{source}->{target}.emit.checkpoints.interval.seconds": "1",
-    "{source}->{target}.sync.group.offsets.enabled": "true",
-    "{source}->{target}.sync.group.offsets.interval.seconds": "1",
-}
 
 
 class Running:
@@ -102,51 +94,3 @@ def test_groups_that_consume_on_the_target_are_left_to_it(copying: Running) -> N
     copying.commit(other, 5)
     copying.stands(other, copying.kept(other, 5))  # so a round has passed
     assert copying.standing(left) == 130
-
-
-def test_one_of_three_source_brokers_is_down(three: Pair) -> None:
-    stem = three.name("tracked")
-    flow = Flow(three, rf"{re.escape(stem)}\..*", EVERY_SECOND)
-    topic = f"{stem}.spread"
-    three.expected["a"].add(topic)
-    three.a.create_topic(topic, 3, replicas=1)
-    three.produce("a", topic, 3000)
-    leaders = three.a.admin.list_topics(topic, timeout=10).topics[topic].partitions
-    down = next(number for number, state in leaders.items() if state.leader == leader_of(three, "a/2"))
-    alive = [number for number in leaders if number != down]
-    groups = [three.name("group") for _ in range(12)]
-    remote = flow.remote(topic)
-    with flow.worker() as worker:
-        worker.copied(topic)
-        for group in groups:
-            three.commit("a", group, {(topic, number): 100 for number in leaders})
-        for group in groups:
-            for number in leaders:
-                wait_kept(three, group, (remote, number), 100, source=flow.source)
-        three.lab.kill("a/2")
-        try:
-            for group in groups:
-                three.commit("a", group, dict.fromkeys([(topic, number) for number in alive], 200))
-            for group in groups:
-                for number in alive:
-                    wait_kept(three, group, (remote, number), 200, source=flow.source, seconds=60)
-            place = (remote, down)
-            three.b.until(
-                lambda: (beat := kept(three, flow.source).beat) is not None and place in beat.ends_older,
-                what="the partition whose end cannot be read is told",
-            )
-        finally:
-            three.lab.restart("a/2")
-        for group in groups:
-            three.commit("a", group, {(topic, down): 300})
-            wait_kept(three, group, (remote, down), 300, source=flow.source, seconds=60)
-        three.b.until(
-            lambda: (beat := kept(three, flow.source).beat) is not None and not (beat.older or beat.ends_older),
-            what="all of it holds again",
-        )
-        worker.stop()
-
-
-def leader_of(pair: Pair, name: str) -> int:
-    [broker] = pair.lab.brokers(name)
-    return broker.node
