@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import logging
 import signal
 from typing import TYPE_CHECKING
@@ -104,6 +105,11 @@ async def _run(
     from failover.replication.owners import Owners
     from failover.replication.running import beat, flows_of, replicate
 
+    # What starting loaded stays: no collection looks through it again. Batches come and go by the thousand and are freed
+    # by their counts; at Python's 700 the search for cycles among them took 7 % of the time.
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000)
     owners = Owners(flows_of(config, flows))
 
     def work(flow: FlowConfig) -> Work:
