@@ -204,7 +204,7 @@ class _Builder:
         if withheld:
             when_free = partitions if later else ()
             partitions = tuple(
-                decide(view, self.options, "all-or-nothing", self.taken_ms) if p.action is Action.COMMIT else p
+                _by_kind(view)(view, self.options, "all-or-nothing", self.taken_ms) if p.action is Action.COMMIT else p
                 for view, p in zip(views, partitions, strict=True)
             )
         return PlannedGroup(
@@ -224,7 +224,7 @@ class _Builder:
         )
 
     def _decide(self, views: list[PartitionView], refusal: str | None) -> tuple[PlannedPartition, ...]:
-        return tuple(decide(view, self.options, refusal, self.taken_ms) for view in views)
+        return tuple(_by_kind(view)(view, self.options, refusal, self.taken_ms) for view in views)
 
     def _named_for_target(self, commits: Mapping[TopicPartition, Commit]) -> dict[TopicPartition, Commit]:
         names = self.target_names
@@ -281,7 +281,8 @@ class _Builder:
         answers, written = snapshot.mm2_answers.get(group, {}), self.written.get(group, {})
         target_commits, tracked = target.commits.get(group, {}), snapshot.tracked.get(group, {})
         info = target.groups.get(group)
-        by_time, back = snapshot.by_time or ByTime(snapshot.taken), snapshot.gone_back
+        by_time = snapshot.by_time or ByTime(snapshot.taken)
+        back = snapshot.gone_back if self.options.rewind_by else None
         views = []
         for topic in topics:
             for number in range(self._partition_count(topic, traces)):

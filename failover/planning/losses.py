@@ -68,10 +68,19 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
             known = True
             records, bound = missing
             if records:
+                seconds = _waited(snapshot, origin) if live else None
                 found.append(
-                    Unreplicated(source_topic, topic, number, records, None, as_of, bound if live else "at-least")
+                    Unreplicated(source_topic, topic, number, records, seconds, as_of, bound if live else "at-least")
                 )
     return (tuple(found) if known else None), tuple(unplaced)
+
+
+def _waited(snapshot: Snapshot, origin: TopicPartition) -> float | None:
+    """Tells how long ago the first missing record was written, None where it was not read or bears no time."""
+    first = snapshot.waiting.get(origin)
+    if first is None or first.timestamp < 0:
+        return None
+    return max(0.0, snapshot.taken.timestamp() - first.timestamp / 1000)
 
 
 def _missing(
