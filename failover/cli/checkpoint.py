@@ -12,7 +12,14 @@ from failover.cli.frame import Command, Settings, pass_settings
 from failover.cli.wiring import choose_flow, load
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
     from failover.config.flow import Config, FlowConfig
+    from failover.replication.checkpointing import Checkpointing
+    from failover.serve.settings import RestSettings
+
+    Opened: TypeAlias = Callable[[Checkpointing], None]
 
 
 @click.command(cls=Command)
@@ -22,8 +29,9 @@ if TYPE_CHECKING:
     is_flag=True,
     help="Also write MirrorMaker 2's checkpoints topic, while nobody else does.",
 )
+@click.option("--rest", metavar="HOST:PORT", help="Answer /metrics (Prometheus) and /health there.")
 @pass_settings
-def command(settings: Settings, /, *, write_mm2: bool) -> int:
+def command(settings: Settings, /, *, write_mm2: bool, rest: str | None) -> int:
     """Keeps on the target where every group's offsets lie there, exactly, until it is stopped.
 
     For a flow that MirrorMaker 2 copies; `failover replicate` does this by itself. With the source dead,
@@ -36,14 +44,32 @@ def command(settings: Settings, /, *, write_mm2: bool) -> int:
     flow = choose_flow(settings, config).flow
     from failover.kafka.wire.thread import new_loop
 
+    listen = None
+    if rest is not None:
+        from failover.serve.settings import read_rest
+
+        listen = read_rest(config.failover, rest)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        number = runner.run(_run(settings, config, flow, write_mm2=write_mm2))
+        number = runner.run(_run(settings, config, flow, write_mm2=write_mm2, listen=listen))
     settings.say("stopped in good order")
     return 128 + number
 
 
-async def _run(settings: Settings, config: Config, flow: FlowConfig, *, write_mm2: bool) -> int:
+async def _run(
+    settings: Settings, config: Config, flow: FlowConfig, *, write_mm2: bool, listen: RestSettings | None
+) -> int:
     """Works until a signal comes; gives its number."""
+    if listen is None:
+        return await _track(settings, config, flow, write_mm2=write_mm2)
+    from failover.serve.checkpoint import beside_checkpoint
+
+    async with beside_checkpoint(listen, flow.source.alias, flow.target.alias) as opened:
+        return await _track(settings, config, flow, write_mm2=write_mm2, opened=opened)
+
+
+async def _track(
+    settings: Settings, config: Config, flow: FlowConfig, *, write_mm2: bool, opened: Opened = lambda _: None
+) -> int:
     from failover.replication.checkpointing import checkpoint
 
     stopped: list[int] = []
@@ -60,6 +86,7 @@ async def _run(settings: Settings, config: Config, flow: FlowConfig, *, write_mm
             source_silence=settings.source_timeout(),
             target_silence=settings.target_timeout(),
             write_mm2=write_mm2,
+            opened=opened,
         )
     )
     for number in (signal.SIGINT, signal.SIGTERM):

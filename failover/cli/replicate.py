@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gc
 import logging
 import signal
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import click
 
 from failover.cli.frame import Command, Settings, pass_settings
 from failover.cli.wiring import load
+from failover.config.mm2_keys import HEARTBEAT
 from failover.errors import FailoverError, FlowAmbiguous
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig
-    from failover.replication.flows import Work
+    from failover.replication.flows import Flows, Stoppable, Work
+    from failover.serve.settings import RestSettings
+    from failover.serve.watched import Watched
 
 _log = logging.getLogger("failover.replicate")
 
@@ -24,8 +29,11 @@ _log = logging.getLogger("failover.replicate")
 @click.command(cls=Command)
 @click.option("--clusters", "targets", multiple=True, metavar="ALIAS", help="Only flows into this target (repeatable).")
 @click.option("--alongside", is_flag=True, help="Start although MirrorMaker 2 runs the same flow.")
+@click.option(
+    "--rest", metavar="HOST:PORT", help="Answer Kafka Connect's REST, /metrics (Prometheus) and /health there."
+)
 @pass_settings
-def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) -> int:
+def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool, rest: str | None) -> int:
     """Copies what the configuration mirrors, record for record and exactly once, until it is stopped.
 
     Takes over where MirrorMaker 2 stopped, and MirrorMaker 2 can take over from it. Needs MirrorMaker 2 to be
@@ -41,8 +49,13 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool) ->
     from failover.kafka.wire.thread import new_loop
 
     alone = _heartbeats_alone(settings, config, flows, targets)
+    listen = None
+    if rest is not None:
+        from failover.serve.settings import read_rest
+
+        listen = read_rest(config.failover, rest)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        code = runner.run(_run(settings, config, flows, alone, alongside=alongside))
+        code = runner.run(_run(settings, config, flows, alone, alongside=alongside, listen=listen))
     if code in (0, 130, 143):
         settings.say("stopped in good order; where every partition stands is on record")
     return code
@@ -94,7 +107,13 @@ def _heartbeats_alone(
 
 
 async def _run(
-    settings: Settings, config: Config, flows: list[FlowConfig], alone: list[FlowConfig], *, alongside: bool
+    settings: Settings,
+    config: Config,
+    flows: list[FlowConfig],
+    alone: list[FlowConfig],
+    *,
+    alongside: bool,
+    listen: RestSettings | None,
 ) -> int:
     """Runs the flows side by side, and heartbeats ``alone`` with them; gives the exit code.
 
@@ -103,7 +122,8 @@ async def _run(
     from failover.replication.flows import Flows, worst
     from failover.replication.options import read_restart
     from failover.replication.owners import Owners
-    from failover.replication.running import beat, flows_of, replicate
+    from failover.replication.running import flows_of, replicate
+    from failover.serve.watched import Watched
 
     # What starting loaded stays: no collection looks through it again. Batches come and go by the thousand and are freed
     # by their counts; at Python's 700 the search for cycles among them took 7 % of the time.
@@ -113,17 +133,26 @@ async def _run(
     owners = Owners(flows_of(config, flows))
 
     def work(flow: FlowConfig) -> Work:
-        return lambda started: replicate(
-            config,
-            flow,
-            source_silence=settings.source_timeout(),
-            target_silence=settings.target_timeout(),
-            alongside=alongside,
-            owners=owners,
-            started=started,
-        )
+        async def run(started: Callable[[Stoppable], None]) -> None:
+            copying = replicate(
+                config,
+                flow,
+                source_silence=settings.source_timeout(),
+                target_silence=settings.target_timeout(),
+                alongside=alongside,
+                owners=owners,
+                started=started,
+                switches=watched[flow.name].switches,
+                opened=watched.opened(flow.name),
+            )
+            await watched.run(flow.name, copying)
 
-    side_by_side = Flows({flow.name: work(flow) for flow in flows}, read_restart(config))
+        return run
+
+    restart = read_restart(config)
+    side_by_side = Flows({flow.name: work(flow) for flow in flows}, restart, restartable=listen is not None)
+    again = restart.kind == "backoff" and len(flows) > 1
+    watched = Watched(flows, alone, side_by_side.begin_again, again=again)
     stopped: list[int] = []
 
     def stop(number: int) -> None:
@@ -133,13 +162,12 @@ async def _run(
     loop = asyncio.get_running_loop()
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, stop, number)
-    beats = [loop.create_task(beat(config, flow, silence=settings.target_timeout())) for flow in alone]
-    try:
-        failures = await side_by_side.run()
-    finally:
-        for task in beats:
-            task.cancel()
-        await asyncio.gather(*beats, return_exceptions=True)
+    async with contextlib.AsyncExitStack() as stack:
+        if listen is not None:
+            from failover.serve.replicate import beside_replicate
+
+            await stack.enter_async_context(beside_replicate(listen, watched.board))
+        failures = await _side_by_side(settings, config, side_by_side, alone, watched)
     failure = worst(failures)
     if failure is None:
         return 128 + stopped[0] if stopped else 0
@@ -147,3 +175,31 @@ async def _run(
         raise failure
     settings.say(f"{len(failures)} of {len(flows)} flows ended with an error: {', '.join(failures)}")
     return failure.exit_code if isinstance(failure, FailoverError) else 1
+
+
+async def _side_by_side(
+    settings: Settings, config: Config, flows: Flows, alone: list[FlowConfig], watched: Watched
+) -> dict[str, BaseException]:
+    """Runs flows to their end, and the heartbeats ``alone`` as long; gives the failures."""
+    from failover.replication.running import beat
+
+    silence = settings.target_timeout()
+    loop = asyncio.get_running_loop()
+    beats = [
+        loop.create_task(
+            beat(
+                config,
+                flow,
+                silence=silence,
+                switch=watched[flow.name].switches[HEARTBEAT],
+                opened=watched.beats(flow.name),
+            )
+        )
+        for flow in alone
+    ]
+    try:
+        return await flows.run()
+    finally:
+        for task in beats:
+            task.cancel()
+        await asyncio.gather(*beats, return_exceptions=True)

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
 
 class Parts(NamedTuple):
-    """Is one flow at work. ``heartbeats``: None where they are switched off. ``switches``: by connector."""
+    """Is one flow at work. ``heartbeats``: None where they are switched off. ``switches``: by connector.
+
+    ``cluster_id``: the target's.
+    """
 
     flow: Flow
     engine: Engine
@@ -24,3 +27,4 @@ class Parts(NamedTuple):
     heartbeats: Heartbeats | None
     options: CheckpointOptions
     switches: Mapping[str, Switch]
+    cluster_id: str | None

@@ -117,7 +117,18 @@ async def replicate(
         if switches[SOURCE].target is not Target.RUNNING:
             engine.hold.pause()
         started(engine)
-        opened(Parts(flow, engine, topics, checkpoints, beside.heartbeats, checkpointing, switches))
+        opened(
+            Parts(
+                flow,
+                engine,
+                topics,
+                checkpoints,
+                beside.heartbeats,
+                checkpointing,
+                switches,
+                target_admin.cluster_id,
+            )
+        )
         await engine.run()
 
 
