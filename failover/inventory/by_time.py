@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping
 from datetime import datetime, timedelta
-from functools import partial
 
 import msgspec
 
 from failover.config.duration import parse_duration
 from failover.config.moment import parse_moment
-from failover.errors import ClusterError, UsageError
-from failover.inventory.look import Report, in_background
+from failover.errors import UsageError
+from failover.inventory.look import Report
 from failover.kafka.port import Cluster
 from failover.model.cluster import LogRange
 from failover.model.names import TopicPartition
@@ -59,44 +58,25 @@ class Times(msgspec.Struct, frozen=True):
 
 
 def offsets_by_time(
-    moment: datetime | None,
-    target: tuple[Cluster, ClusterView],
-    source: tuple[Cluster | None, ClusterView],
-    wanted: Mapping[str, str],
+    moment: datetime | None, target: tuple[Cluster, ClusterView], topics: Collection[str]
 ) -> ByTime | None:
-    """Asks both clusters at once where the logs of ``wanted`` (target topic → source topic) stood.
-
-    None without a moment. Raises what asking the target raises; a source that falls silent has told nothing.
-    """
+    """Asks the target where the logs of ``topics`` stood; None without a moment. Raises what asking raises."""
     if moment is None:
         return None
-    millis = int(moment.timestamp() * 1000)
-    there, source_view = source
-    names = frozenset(wanted.values())
-    at_source = None
-    if there is not None:
-        at_source = in_background(partial(_at, there, _of(source_view.logs, names), millis))
-    here = _at(target[0], _of(target[1].logs, wanted), millis)
-    try:
-        return ByTime(moment, here, {} if at_source is None else at_source.result())
-    except ClusterError:
-        return ByTime(moment, here)
-
-
-def _of(logs: Mapping[TopicPartition, LogRange], topics: Collection[str]) -> dict[TopicPartition, LogRange]:
-    return {tp: log for tp, log in logs.items() if tp.topic in topics}
-
-
-def _at(cluster: Cluster, logs: Mapping[TopicPartition, LogRange], millis: int) -> dict[TopicPartition, int]:
+    logs = _of(target[1].logs, topics)
     found: dict[TopicPartition, int] = {}
-    answers = cluster.offsets_at(dict.fromkeys(logs, max(0, millis))) if logs else {}
+    answers = target[0].offsets_at(dict.fromkeys(logs, max(0, int(moment.timestamp() * 1000)))) if logs else {}
     for tp, offset in answers.items():
         start, end = logs[tp]
         if offset is None:
             found[tp] = end
         elif isinstance(offset, int):
             found[tp] = min(max(offset, start), end)
-    return found
+    return ByTime(moment, found)
+
+
+def _of(logs: Mapping[TopicPartition, LogRange], topics: Collection[str]) -> dict[TopicPartition, LogRange]:
+    return {tp: log for tp, log in logs.items() if tp.topic in topics}
 
 
 def positions(

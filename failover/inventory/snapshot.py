@@ -242,7 +242,7 @@ class _Look:
             waiting={} if waiting is None else soon(waiting, until, {}),
             writers=writers(target_first, flow.internal),
             outside_filters=tuple(group for group in groups if not flow.groups.matches(group)),
-            by_time=offsets_by_time(times.moment(self.taken), (target, target_view), (answering, source_view), wanted),
+            by_time=offsets_by_time(times.moment(self.taken), (target, target_view), wanted),
             gone_back=gone_back(
                 times.rewind_seconds,
                 (target, target_view),

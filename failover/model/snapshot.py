@@ -143,14 +143,13 @@ class Unmirrored(msgspec.Struct, frozen=True):
 
 
 class ByTime(msgspec.Struct, frozen=True):
-    """Is where logs stood at a moment: the offset of the first record from then on, the log's end without one.
+    """Is where the target's logs stood at a moment: the first record's offset from then on, the log's end without one.
 
-    ``target``, ``source``: by partition of that side, without those that could not be asked.
+    ``offsets``: by partition, without those that could not be asked.
     """
 
     moment: datetime
-    target: dict[TopicPartition, int] = {}
-    source: dict[TopicPartition, int] = {}
+    offsets: dict[TopicPartition, int] = {}
 
 
 class GoneBack(msgspec.Struct, frozen=True):

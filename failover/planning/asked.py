@@ -121,8 +121,8 @@ def asked_findings(
 
 def _not_applied(groups: Sequence[PlannedGroup], snapshot: Snapshot, options: PlanOptions) -> Iterator[Finding]:
     decided = [(group, p) for group in groups for p in (group.partitions if not group.when_free else group.when_free)]
-    if snapshot.by_time is not None:
-        known = snapshot.by_time.target
+    if options.missing.startswith(BY_TIME) and snapshot.by_time is not None:
+        known = snapshot.by_time.offsets
         unplaced = [(group, p) for group, p in decided if _left_to_reset(p)]
         yield from _left(
             [one for one in unplaced if key(one[1]) in known],
@@ -134,7 +134,7 @@ def _not_applied(groups: Sequence[PlannedGroup], snapshot: Snapshot, options: Pl
             f"--missing {options.missing}: {snapshot.target.status.alias} did not tell where that is",
             "plan again, or use --missing earliest",
         )
-    if snapshot.gone_back is not None:
+    if options.rewind_by and snapshot.gone_back is not None:
         back = snapshot.gone_back.offsets
         yield from _left(
             [(group, p) for group, p in decided if p.reason == "would-rewind" and not p.skipped],

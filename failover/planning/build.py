@@ -22,7 +22,7 @@ from failover.model.plan import (
     PlanOptions,
     Verdict,
 )
-from failover.model.snapshot import ByTime, ClusterView, Snapshot
+from failover.model.snapshot import ClusterView, Snapshot
 from failover.planning.asked import NEWER, asked_findings, check, placed, selected
 from failover.planning.decide import decide
 from failover.planning.fingerprint import fingerprint
@@ -281,7 +281,7 @@ class _Builder:
         answers, written = snapshot.mm2_answers.get(group, {}), self.written.get(group, {})
         target_commits, tracked = target.commits.get(group, {}), snapshot.tracked.get(group, {})
         info = target.groups.get(group)
-        by_time = snapshot.by_time or ByTime(snapshot.taken)
+        by_time = {} if snapshot.by_time is None else snapshot.by_time.offsets
         back = snapshot.gone_back if self.options.rewind_by else None
         views = []
         for topic in topics:
@@ -314,8 +314,7 @@ class _Builder:
                         original=topic in snapshot.originals,
                         hidden=topic in target.hidden,
                         tracked=tracked.get(tp),
-                        by_time=by_time.target.get(tp),
-                        source_by_time=by_time.source.get(place.source),
+                        by_time=by_time.get(tp),
                         gone_back=None if back is None else back.offsets.get(tp, {}),
                     )
                 )

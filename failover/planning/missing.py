@@ -29,28 +29,28 @@ def start_of(view: PartitionView, policy: str) -> Start | None:
     if policy == "earliest":
         return Start("at-log-start", start, Proof.LOG_START, 0)
     if policy == "latest":
-        known = None if view.source_range is None else view.source_range.end
-        return Start("at-log-end", end, Proof.LOG_END, _unread_before(view, end, known))
+        return Start("at-log-end", end, Proof.LOG_END, _unread_before(view, end))
     if not policy.startswith(BY_TIME) or view.by_time is None:
         return None
     offset = min(max(view.by_time, start), end)
-    passed_over = _unread_before(view, offset, view.source_by_time)
     if offset == start:
         return Start("at-log-start", offset, Proof.LOG_START, 0)
     if offset == end:
-        return Start("at-log-end", offset, Proof.LOG_END, passed_over)
-    return Start("at-time", offset, Proof.TIMESTAMP, passed_over)
+        return Start("at-log-end", offset, Proof.LOG_END, _unread_before(view, offset))
+    return Start("at-time", offset, Proof.TIMESTAMP, _unread_before(view, offset))
 
 
-def _unread_before(view: PartitionView, offset: int, same_on_source: int | None) -> int:
+def _unread_before(view: PartitionView, offset: int) -> int:
     """Bounds the unread records of the target before ``offset``.
 
-    How many were read is unknown, so all that are there count; unless the source tells the group's commit and where the
-    same place lies there: what was not read before it on the source is all that can be unread before it here (records
-    keep their order, and MM2 keeps their timestamps). Not believed where the target's topic has records of its own: on
-    the way back, and where both clusters use one name.
+    How many were read is unknown, so all that are there count; but no more than are unread on the source, where it
+    tells. Not believed where the target's topic has records of its own (on the way back, and where both clusters use
+    one name), nor where the source's log ends before the group's commit: then it is another log than was read.
+    Timestamps prove nothing here: they need not grow with the offsets.
     """
-    held = offset - view.target_range.start if view.target_range is not None else offset
-    if same_on_source is None or view.source_commit is None or view.original or view.topic == view.source_topic:
+    assert view.target_range is not None
+    held = offset - view.target_range.start
+    commit, log = view.source_commit, view.source_range
+    if commit is None or log is None or commit.offset > log.end or view.original or view.topic == view.source_topic:
         return held
-    return min(held, max(0, same_on_source - view.source_commit.offset))
+    return min(held, log.end - commit.offset)

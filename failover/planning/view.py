@@ -22,9 +22,9 @@ class PartitionView(NamedTuple):
     into this topic. ``recreated``: the target topic is younger than the evidence. ``written``:
     what this tool committed here last. ``active``: the group has members on the target. ``original``: the
     source's topic is a copy of this one (failback). ``hidden``: this client may not see the topic.
-    ``tracked``: what was kept of the position while the source was up. ``by_time``, ``source_by_time``: where both logs
-    stood at the moment that ``--missing`` names. ``gone_back``: offset → where going back by time leads from there;
-    None when it was not asked for.
+    ``tracked``: what was kept of the position while the source was up. ``by_time``: where the log stood
+    at the moment that ``--missing`` names. ``gone_back``: offset → where going back by time leads from there; None when
+    it was not asked for.
     """
 
     topic: str
@@ -49,7 +49,6 @@ class PartitionView(NamedTuple):
     hidden: bool = False
     tracked: Tracked | None = None
     by_time: int | None = None
-    source_by_time: int | None = None
     gone_back: Mapping[int, int] | None = None
 
 

@@ -118,11 +118,26 @@ def target_with(snapshot: Any, **changes: Any) -> Any:
         # a policy for what has no position
         ({"source_commits": {0: 500}}, {"missing": "earliest"}, ("commit", "at-log-start", 0), (0, "plan"), 0),
         (
-            {"source_commits": {0: 500}, "target_log": (40, 1000)},
-            {"missing": "latest", "allow_skip": True},
+            {"target_log": (40, 1000), "target_commits": {0: 2000}, **DOWN},
+            {"missing": "latest", "allow_skip": True, "allow_rewind": True},
             ("commit", "at-log-end", 1000),
             (1000, "plan"),
             960,
+        ),
+        # the source tells how many are unread
+        (
+            {"source_commits": {0: 700}, "target_log": (40, 1000)},
+            {"missing": "latest", "allow_skip": True},
+            ("commit", "at-log-end", 1000),
+            (1000, "plan"),
+            300,
+        ),
+        (
+            {"source_commits": {0: 1000}, "target_log": (40, 1000)},
+            {"missing": "latest", "allow_skip": True},
+            ("commit", "at-log-end", 1000),
+            (1000, "plan"),
+            0,
         ),
         (
             {"source_commits": {0: 500}},
