@@ -70,8 +70,8 @@ def load_config(
     ``paths`` is a path, or what ``find_config`` takes: an mm2.properties file, a Strimzi resource, or the connectors of
     a flow. ``overrides`` are ``KEY=VALUE`` texts that count as if written last in an mm2.properties file.
     ``secrets_dir`` holds what a Strimzi resource only names; ``running`` asks a Connect cluster for its connectors.
-    Only the files themselves are read: certificates and providers' files are, and connection settings are checked, when a
-    client is asked for. Raises ConfigNotFound and ConfigError.
+    Only the files themselves are read: certificates and providers' files are, and connection settings are checked,
+    when a client is asked for. Raises ConfigNotFound and ConfigError.
     """
     return resolve_loaded(read(paths, overrides, environ=environ, secrets_dir=secrets_dir, running=running))
 

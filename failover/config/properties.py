@@ -126,7 +126,9 @@ def _without_empty_beginnings(text: str) -> str:
     for index, line in enumerate(lines):
         content = line.strip("\r\n").lstrip(" \t\f")
         if not continued and content == "\\":
-            lines[index] = line.replace("\\", "")
+            # As a file's last line, though, it is an entry without key and value, unless CR LF ends it.
+            ends = index == len(lines) - 1 and not line.endswith("\r\n")
+            lines[index] = line.replace("\\", "=" if ends else "")
             continue
         comment = not continued and content.startswith(("#", "!"))
         continued = not comment and (len(content) - len(content.rstrip("\\"))) % 2 == 1
