@@ -80,7 +80,7 @@ def _waited(snapshot: Snapshot, origin: TopicPartition) -> float | None:
     first = snapshot.waiting.get(origin)
     if first is None or first.timestamp < 0:
         return None
-    return max(0.0, snapshot.taken.timestamp() - first.timestamp / 1000)
+    return round(max(0.0, snapshot.taken.timestamp() - first.timestamp / 1000), 3)
 
 
 def _missing(

@@ -210,3 +210,70 @@ def test_find_works_without_a_plan():
     snapshot = world(**QUIET)
     denied = ClusterStatus("primary", None, ClusterState.DENIED, "refused")
     assert find(msgspec.structs.replace(snapshot, source=msgspec.structs.replace(snapshot.source, status=denied))) == ()
+
+
+def test_commits_that_the_plan_does_not_renew_are_about_to_expire():
+    """Brokers do not tell a commit's age; one that equals MM2's checkpoint is as old as that."""
+
+    def told(days: float, standing: int = 480, **more: Any) -> list[str]:
+        snapshot = world(
+            source_commits={0: 500},
+            translations={0: exact(500, 480)},
+            checkpoints={0: checkpoint(500, 480, ago=days * 86400)},
+            target_commits={0: standing},
+            **more,
+        )
+        snapshot.target.settings["offsets.retention.minutes"] = "10080"
+        return [f.message for f in plan(snapshot).findings if (f.code, f.severity) == ("offsets-expire", "warning")]
+
+    [message] = told(6)
+    assert message.startswith("commits of 1 group on standby are up to 6 days old and dropped after 7 days")
+    assert len(told(8)) == 1
+    assert told(5) == []
+    assert told(6, standing=100) == []  # the plan commits, and the time begins anew
+    assert told(6, info=GroupInfo("payments", True, GroupType.CLASSIC, "Stable", (MEMBER,))) == []
+
+
+def test_min_isr_by_the_topics_own_setting():
+    def told(own: str | None, **settings: str) -> list[Severity]:
+        snapshot = world(**QUIET)
+        snapshot.target.topics["primary.orders"] = TopicInfo("primary.orders", 1, replication_factor=2)
+        snapshot.target.settings.update({key.replace("_", "."): value for key, value in settings.items()})
+        if own is not None:
+            snapshot.target.topic_settings["primary.orders"] = {"min.insync.replicas": own}
+        return severities(snapshot, "min-isr-unsatisfiable")
+
+    assert told("3", min_insync_replicas="1") == [Severity.WARNING]
+    assert told("3", inter_broker_protocol_version="3.6-IV2") == [Severity.ERROR]
+    assert told("1", min_insync_replicas="3") == []
+    assert told(None, min_insync_replicas="3") == [Severity.WARNING]
+
+
+@pytest.mark.parametrize(
+    ("operations", "standing", "told"),
+    [
+        ({"READ", "DESCRIBE"}, {}, 1),
+        ({"READ", "DELETE"}, {}, 0),
+        ({"ALL", "READ"}, {}, 0),
+        (None, {}, 0),  # the broker does not say
+        ({"READ"}, {0: 100}, 0),  # what stood before can be put back
+    ],
+)
+def test_a_rollback_that_could_not_delete(operations, standing, told):
+    rights = None if operations is None else frozenset(operations)
+    snapshot = world(info=empty(exists=bool(standing), operations=rights), target_commits=standing, **QUIET)
+    found = [finding for finding in plan(snapshot).findings if finding.code == "rollback-limited"]
+    assert [finding.subject for finding in found] == ["payments"] * told
+    assert all("--operation Delete --group payments" in finding.remedy for finding in found)
+
+
+def test_streams_applications_are_told_by_their_topics():
+    def told(*topics: str) -> list[str]:
+        snapshot = world(**QUIET)
+        for name in topics:
+            snapshot.source.topics[name] = TopicInfo(name, 1)
+        return [f.message for f in plan(snapshot).findings if f.code == "streams-state"]
+
+    [message] = told("payments-by-day-changelog", "payments-by-user-repartition", "payments-audit", "zebra")
+    assert "payments-by-day-changelog, payments-by-user-repartition" in message
+    assert told("payments-audit", "payment-x-changelog", "paymentsx-changelog") == []

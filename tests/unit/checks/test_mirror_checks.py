@@ -136,8 +136,8 @@ def test_two_programs_that_copy_the_same() -> None:
     said = found(plan(world(writers=both, **BEHIND)), "two-writers")
     assert said is not None
     assert "primary-mm2" in said.subject
-    for alone in both:
-        assert found(plan(world(writers={alone: both[alone]}, **BEHIND)), "two-writers") is None
+    for alone in both.items():
+        assert found(plan(world(writers=dict([alone]), **BEHIND)), "two-writers") is None
     beside = {"primary-mm2": "MirrorMaker 2", "failover.checkpoint.primary-standby": "failover checkpoint"}
     assert found(plan(world(writers=beside, **BEHIND)), "two-writers") is None
 
