@@ -11,6 +11,9 @@ from typing import Any
 
 import pytest
 
+from failover.model.groups import Commit
+from failover.model.names import TopicPartition
+from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
 
 
@@ -30,7 +33,8 @@ def topic(mm2: Pair) -> str:
 
 def test_checkpoints_syncs_heartbeats_and_positions_are_readable(mm2, topic):
     group = mm2.name("inspect")
-    mm2.commit("a", group, {(topic, 0): 100}, metadata="m")
+    with cluster(mm2, "a") as source:
+        source.commit({group: {TopicPartition(topic, 0): Commit(100, b"m")}}, lambda *_: None)
     seen = mm2.wait_checkpoint(group, topic, upstream=100)
     (row,) = shown(mm2, "checkpoints", "--group", group)["records"]
     assert (row["groupId"], row["topic"], row["partition"], row["metadata"]) == (group, f"a.{topic}", 0, "m")
@@ -75,7 +79,7 @@ def test_following_prints_each_checkpoint_as_it_is_written(mm2, topic):
     command += ["inspect", "checkpoints", "--follow", "--group", group, "--format", "json"]
     with log.open("wb") as out:
         process = subprocess.Popen(
-            command, stdout=out, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL, env=os.environ
+            command, stdout=out, stderr=subprocess.DEVNULL, stdin=subprocess.DEVNULL, env=os.environ
         )
     try:
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from failover.mm2.checkpoint import Checkpoint
+from failover.model.groups import Commit
+from failover.model.names import TopicPartition
+from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
 from tests.system.remote_cluster_utils import Answer, java_translates
 
@@ -23,7 +26,9 @@ def test_checkpoints_of_the_real_mirror_are_answered_as_java_does_with_the_exact
     remote = mm2.wait_mirrored(topic)
     group, nobody = mm2.name("translate"), mm2.name("translate.nobody")
     stands = {0: 137, 1: 299}
-    mm2.commit("a", group, {(topic, p): offset for p, offset in stands.items()}, metadata="größe")
+    commits = {TopicPartition(topic, p): Commit(offset, "größe".encode()) for p, offset in stands.items()}
+    with cluster(mm2, "a") as source:
+        source.commit({group: commits}, lambda *_: None)
     for partition, offset in stands.items():
         mm2.wait_checkpoint(group, topic, partition, upstream=offset)
     java = java_translates(mm2.bootstrap("b"), "a", [group, nobody])
