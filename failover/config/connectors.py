@@ -139,10 +139,10 @@ def _unknown(key: str, setting: Setting, class_name: str) -> Note | None:
     role, _, name = key_below.partition(".")
     if role in ROLES and name:
         return role_note(prefix, role, name, setting)
-    if is_client_key(key):
-        return None
     if key == "bootstrap.servers":
         return unknown(key, setting, class_name, "source.cluster.bootstrap.servers")
+    if is_client_key(key):
+        return None
     return unknown(key, setting, class_name, nearest(key, CONNECTOR_KEYS | FLOW_ONLY_KEYS, 0.75))
 
 

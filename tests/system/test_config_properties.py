@@ -13,10 +13,10 @@ from failover.lab.java import find_java, jvm_flags
 BY_HAND: list[str | bytes] = [
     # What people's own mm2.properties hold.
     "clusters = primary, standby\nprimary.bootstrap.servers = p1:9092,p2:9092\nprimary->standby.enabled=true\n",
-    "clusters=a,b\r\na.bootstrap.servers=a:9092\r\n\r\n# the mirror\r\na->b.enabled = true\r\na->b.topics = x, \\\r\n    y\r\n",
+    "clusters=a,b\r\na.bootstrap.servers=a:1\r\n\r\n# it\r\na->b.enabled = true\r\na->b.topics = x, \\\r\n  y\r\n",
     b"\xef\xbb\xbfclusters = a, b\na.bootstrap.servers = a:1\n",
     b"\xef\xbb\xbf# a comment behind a mark\nclusters = a, b\n",
-    'a.sasl.jaas.config = org.apache.kafka.common.security.scram.ScramLoginModule required \\\n   username="u" \\\n\tpassword="p;\\"=x";\n',
+    'a.sasl.jaas.config = x.ScramLoginModule required \\\n   username="u" \\\n\tpassword="p;\\"=x";\n',
     'a.sasl.jaas.config=x required username="u" password="c:\\\\temp\\new";\n',
     "topics = .*\\.orders, (?!us-west\\\\.).*\ntopics.exclude = mm2.*\\\\.internal\n",
     "tasks.max = 4   # four\nrefresh.topics.interval.seconds=5 ! fast\n",
