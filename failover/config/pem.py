@@ -9,6 +9,7 @@ import textwrap
 from pathlib import Path
 from typing import Final, Literal
 
+from failover.config.stores_jks import MAGIC
 from failover.errors import ConfigError
 
 StoreKind = Literal["PEM", "JKS", "PKCS12", "unknown"]
@@ -16,12 +17,12 @@ StoreKind = Literal["PEM", "JKS", "PKCS12", "unknown"]
 # Kafka (DefaultSslEngineFactory.PemParser) takes any white space, or none, between the markers and the base64 text:
 # a value continued over lines of a properties file arrives as one line.
 _BLOCK: Final = re.compile(r"-+BEGIN ([A-Z0-9 ]+?)-+(.*?)-+END \1-{1,5}", re.DOTALL)
-_JKS_MAGIC: Final = (b"\xfe\xed\xfe\xed", b"\xce\xce\xce\xce")
+JCEKS_MAGIC: Final = b"\xce\xce\xce\xce"
 
 
 def store_kind(data: bytes) -> StoreKind:
     """Tells what a trust or key store file is, by its first bytes and not by its name."""
-    if data.startswith(_JKS_MAGIC):
+    if data.startswith(MAGIC):
         return "JKS"
     if b"-----BEGIN " in data:
         return "PEM"
@@ -65,11 +66,14 @@ def private_key(text: str, *, where: str) -> tuple[str, bool]:
     return _normal(label, body, where), label == "ENCRYPTED PRIVATE KEY"
 
 
+def encoded(label: str, der: bytes) -> str:
+    """Writes DER as a PEM block."""
+    lines = "\n".join(textwrap.wrap(base64.b64encode(der).decode(), 64))
+    return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"
+
+
 def _normal(label: str, body: str, where: str) -> str:
-    compact = "".join(body.split())
     try:
-        base64.b64decode(compact, validate=True)
+        return encoded(label, base64.b64decode("".join(body.split()), validate=True))
     except (binascii.Error, ValueError):
         raise ConfigError(f"{where}: a PEM block ({label}) is damaged", hint="copy the file again") from None
-    lines = "\n".join(textwrap.wrap(compact, 64))
-    return f"-----BEGIN {label}-----\n{lines}\n-----END {label}-----\n"

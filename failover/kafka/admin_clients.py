@@ -9,9 +9,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused
+from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused, TokenUnavailable
 from failover.kafka.admin_convert import fault_of
 from failover.kafka.faults import NO_ANSWER, fault
 from failover.model.names import Fault
@@ -80,11 +80,14 @@ class Connections:
         if client is not None:
             client.poll(0)
         if self._refused is not None and not self._answered:
+            token = self._settings.sasl.token if self._settings.sasl is not None else None
+            if token is not None and (failure := token.provider().failure) is not None:
+                raise self.decide(self._without_token(failure))
             raise self.decide(
                 CredentialsRefused(
                     f"cluster {self.alias} refuses the credentials: {self._refused}",
                     alias=self.alias,
-                    hint=f"check the security settings of {self.alias} in the configuration",
+                    hint=self._remedy(self._refused),
                 )
             )
 
@@ -232,10 +235,16 @@ class Connections:
     def _connect(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
 
-        properties: dict[str, Any] = dict(self._settings.librdkafka())
+        sasl = self._settings.sasl
+        if sasl is not None and sasl.token is not None:
+            # confluent-kafka's constructor waits ten seconds for a token and then cannot say why there is none.
+            try:
+                sasl.token.provider().token()
+            except TokenUnavailable as failure:
+                raise self.decide(self._without_token(failure)) from failure
+        properties = self._settings.librdkafka()
         milliseconds = max(1000, int(self.timeout * 1000))
         properties |= {
-            "client.id": "failover",
             "error_cb": self._complain,
             "logger": _LOG,
             "socket.connection.setup.timeout.ms": milliseconds,
@@ -259,6 +268,20 @@ class Connections:
         if self._verdict is None:
             self._verdict = error
         return self._verdict
+
+    def _without_token(self, failure: TokenUnavailable) -> CredentialsRefused:
+        return CredentialsRefused(
+            f"cluster {self.alias} cannot be logged in to: {failure.message}", alias=self.alias, hint=failure.hint
+        )
+
+    def _remedy(self, refused: str) -> str:
+        if "ssl" in refused.lower():
+            from failover.config.tls import tls_hint
+
+            return tls_hint(refused, self.alias)
+        if self._settings.sasl is not None and self._settings.sasl.token is not None:
+            return "does the cluster take tokens of this issuer, audience and scope, and do the clocks agree?"
+        return f"check the security settings of {self.alias} in the configuration"
 
     def _servers(self) -> str:
         return ", ".join(f"{host}:{port}" for host, port in self._settings.bootstrap[:3])

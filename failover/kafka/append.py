@@ -61,7 +61,6 @@ class Appender:
 
             properties: dict[str, Any] = {
                 **self._settings.librdkafka(),
-                "client.id": "failover",
                 "acks": "all",
                 "linger.ms": 0,
                 "compression.type": "zstd",

@@ -62,7 +62,6 @@ class Tokens:
 
         properties: dict[str, Any] = {
             **self._settings.librdkafka(),
-            "client.id": "failover",
             "group.id": self._group,
             "partition.assignment.strategy": "cooperative-sticky",
             "session.timeout.ms": int(self._session * 1000),

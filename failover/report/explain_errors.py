@@ -128,6 +128,13 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "Correct them; --source-down if you are sure you want to go without the source.",
         "SASL authentication failed for User:mm2",
     ),
+    "token-unavailable": (
+        "error",
+        "no token for OAUTHBEARER or AWS_MSK_IAM could be had (exit 8)",
+        "The token endpoint, file or signer said so; the message repeats its reason.",
+        "See the hint beside it. A source without a token is never taken for a dead one.",
+        "the token endpoint answers 401, invalid_client",
+    ),
     "broker-error": (
         "error",
         "a broker answered with an error",

@@ -47,12 +47,12 @@ class WireCluster:
     """
 
     def __init__(
-        self, settings: ClientSettings, *, alias: str, silence: float = 30.0, client_id: str = "failover"
+        self, settings: ClientSettings, *, alias: str, silence: float = 30.0, client_id: str | None = None
     ) -> None:
         self.alias = alias
         self.silence = silence
         self._bootstrap = [Node(-1, Address(host, port)) for host, port in settings.bootstrap]
-        self._pool = Pool(Dialer(settings, alias=alias, client_id=client_id), silence=silence)
+        self._pool = Pool(Dialer(settings, alias=alias, client_id=client_id or settings.client_id), silence=silence)
         self._nodes: dict[int, Node] = {}
         self._offered: dict[int, int] = {}
         self._topics: dict[str, TopicState] = {}

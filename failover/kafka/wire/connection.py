@@ -14,6 +14,7 @@ from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any, NamedTuple, cast
 
+from failover.config.tls import tls_hint
 from failover.errors import BrokerError, ClusterError, ClusterUnreachable, CredentialsRefused
 
 API_VERSIONS_KEY = 18
@@ -345,7 +346,7 @@ def refused_tls(alias: str, peer: str, reason: str) -> CredentialsRefused:
     return CredentialsRefused(
         f"cluster {alias}: no TLS session with {peer}: {reason.replace('_', ' ').lower()}",
         alias=alias,
-        hint="check the truststore, the keystore and that the listener speaks TLS",
+        hint=tls_hint(reason, alias),
     )
 
 

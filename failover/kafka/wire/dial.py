@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import ssl
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from failover._version import __version__
 from failover.config.clients import ClientSettings
-from failover.errors import ClusterError, CredentialsRefused
+from failover.config.tls import ssl_context
+from failover.errors import ClusterError, CredentialsRefused, TokenUnavailable
 from failover.kafka.faults import name_of
 from failover.kafka.wire.connection import API_VERSIONS_KEY, Connection, ConnectionLost, Pace, refused_tls
 from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.sasl import Authenticator, ServerNotProven
-from failover.kafka.wire.tls import ssl_context
+
+if TYPE_CHECKING:
+    from failover.config.oauth import Token
 
 _SASL_HANDSHAKE, _SASL_AUTHENTICATE = 17, 36
 _UNSUPPORTED_VERSION, _UNSUPPORTED_MECHANISM = 35, 33
@@ -154,7 +157,7 @@ class Dialer:
             raise self._refused(connection, f"refuses the SASL handshake: {name_of(error)}", "check security.protocol")
         _, highest = connection.versions.get(_SASL_AUTHENTICATE, (0, 0))
         version = min(highest, 1)
-        conversation = authenticator.conversation()
+        conversation = authenticator.conversation(token=await self._token(connection, authenticator))
         message = next(conversation)
         lifetime = 0
         try:
@@ -165,16 +168,27 @@ class Dialer:
                 reader = Reader(await connection.exchange(_SASL_AUTHENTICATE, version, said.data), flexible=False)
                 error, text, answer = reader.int16(), reader.nullable_string(), bytes(reader.sized())
                 if error:
-                    raise self._refused(connection, f"refuses the credentials: {text or name_of(error)}", _HINT)
+                    why = text or name_of(error)
+                    raise self._refused(connection, f"refuses the credentials: {why}", authenticator.remedy)
                 lifetime = reader.int64() if version >= 1 else 0
                 message = conversation.send(answer)
         except StopIteration:
             connection.renew_at = began + lifetime / 1000 * _RENEW_AT if lifetime > 0 else float("inf")
         except ServerNotProven as unproven:
-            raise self._refused(connection, f"fails the SASL exchange: {unproven}", _HINT) from unproven
+            raise self._refused(connection, f"fails the SASL exchange: {unproven}", authenticator.remedy) from unproven
+
+    async def _token(self, connection: Connection, authenticator: Authenticator) -> Token | None:
+        """Gives the token to show, asked for in a thread if none is at hand; None for another mechanism."""
+        provider = authenticator.provider
+        if provider is None:
+            return None
+        token = provider.at_hand()
+        if token is not None:
+            return token
+        try:
+            return await asyncio.to_thread(provider.token)
+        except TokenUnavailable as error:
+            raise self._refused(connection, f"cannot be logged in to: {error.message}", error.hint) from error
 
     def _refused(self, connection: Connection, what: str, hint: str) -> ClusterError:
         return CredentialsRefused(f"cluster {self.alias}: {connection.peer} {what}", alias=self.alias, hint=hint)
-
-
-_HINT = "check the user name and password of this cluster"

@@ -8,8 +8,11 @@ from typing import Any
 import pytest
 from confluent_kafka import Producer
 
-from failover.config.clients import ClientSettings
+from failover.config.client_table import TABLE, row_of, table_markdown
+from failover.config.clients import ClientSettings, SaslSettings
 from failover.config.java_client import client_notes, read_client
+from failover.config.mm2_keys import CLIENT_KEYS
+from failover.config.secret import Secret
 from failover.config.settings import Origin, make_setting
 from failover.errors import ConfigError
 
@@ -24,14 +27,14 @@ def settings(pairs: dict[str, str]) -> dict[str, Any]:
     return {key: make_setting(key, value, Origin("file", f"A.{key}", "f", 7)) for key, value in pairs.items()}
 
 
-def read(*providers: str, **pairs: str) -> ClientSettings:
+def read(**pairs: str) -> ClientSettings:
     named = {key.replace("_", "."): value for key, value in pairs.items()}
-    return read_client(settings({"bootstrap.servers": "h:1", **named}), alias="A", providers=frozenset(providers))
+    return read_client(settings({"bootstrap.servers": "h:1", **named}), alias="A")
 
 
-def refused(*providers: str, **pairs: str) -> ConfigError:
+def refused(**pairs: str) -> ConfigError:
     with pytest.raises(ConfigError) as caught:
-        read(*providers, **pairs)
+        read(**pairs)
     assert caught.value.exit_code == 2
     assert caught.value.hint
     assert "hunter" not in caught.value.message + caught.value.hint
@@ -87,12 +90,12 @@ def test_user_and_password_come_from_jaas(mechanism):
     jaas = f'x.shaded.{module} required username="a b" password="p;\\"=x";'
     client = read(security_protocol="SASL_PLAINTEXT", sasl_mechanism=mechanism, sasl_jaas_config=jaas)
     assert client.sasl is not None
-    assert (client.sasl.mechanism, client.sasl.username, client.sasl.password.reveal()) == (mechanism, "a b", 'p;"=x')
+    assert client.sasl == SaslSettings(mechanism, "a b", Secret('p;"=x'))
     assert client.librdkafka()["sasl.password"] == 'p;"=x'
     librdkafka_takes(client)
 
 
-@pytest.mark.parametrize("mechanism", ["GSSAPI", "OAUTHBEARER", "AWS_MSK_IAM", ""])
+@pytest.mark.parametrize("mechanism", ["GSSAPI", "DIGEST-MD5", "plain", ""])
 def test_mechanisms_that_cannot_be_used_are_named_with_a_way_out(mechanism):
     error = refused(security_protocol="SASL_SSL", sasl_mechanism=mechanism, sasl_jaas_config=SCRAM)
     assert (mechanism or "GSSAPI") in error.message
@@ -183,7 +186,7 @@ def test_inline_pem_as_properties_files_hold_it(joint):
     assert client.tls is not None
     assert client.tls.ca_pem == CERTIFICATE + CERTIFICATE
     assert client.tls.key_pem is not None
-    assert client.tls.key_pem.reveal() == ENCRYPTED_KEY
+    assert client.tls.key_pem.reveal() == KEY
     ssl.create_default_context(cadata=client.tls.ca_pem)
     librdkafka_takes(client)
 
@@ -195,9 +198,7 @@ def test_an_encrypted_key_needs_its_password():
 
 def test_the_password_of_a_plain_key_is_left_out():
     pairs = {"ssl_keystore_certificate_chain": CERTIFICATE, "ssl_keystore_key": KEY, "ssl_key_password": "hunter2"}
-    client = read(security_protocol="SSL", **pairs)
-    assert client.tls is not None
-    assert client.tls.key_password is None
+    librdkafka_takes(read(security_protocol="SSL", **pairs))
 
 
 @pytest.mark.parametrize(
@@ -210,43 +211,12 @@ def test_the_password_of_a_plain_key_is_left_out():
         ({"ssl_keystore_certificate_chain": KEY, "ssl_keystore_key": KEY}, "holds no PEM certificate"),
         ({"ssl_truststore_certificates": CERTIFICATE.replace("MII", "M!I")}, "is damaged"),
         ({"ssl_truststore_location": "/nowhere/x.pem"}, "/nowhere/x.pem cannot be read"),
-        ({"ssl_truststore_location": __file__}, "is no PEM file"),
+        ({"ssl_truststore_location": __file__}, "is no PEM file, PKCS#12 store or JKS store"),
         ({"ssl_engine_factory_class": "com.acme.X"}, "com.acme.X is a Java class"),
     ],
 )
 def test_tls_settings_that_cannot_be_used(pairs, words):
     assert words in refused(security_protocol="SSL", **pairs).message
-
-
-@pytest.mark.parametrize("store", ["truststore", "keystore"])
-def test_a_java_key_store_is_known_by_its_bytes_and_gets_the_commands_that_convert_it(tmp_path, store):
-    (tmp_path / "t.pem").write_bytes(b"\xfe\xed\xfe\xed\x00\x00\x00\x02")
-    error = refused(security_protocol="SSL", **{f"ssl_{store}_location": str(tmp_path / "t.pem")})
-    assert f"A.ssl.{store}.location (f:7): {tmp_path}/t.pem is a Java key store (JKS)" in error.message
-    assert f"keytool -importkeystore -srckeystore {tmp_path}/t.pem" in error.hint
-    assert "openssl pkcs12" in error.hint
-    assert f"failover.cluster.A.ssl.{store}.type=PEM" in error.hint
-
-
-def test_a_pkcs12_store_called_jks_gets_the_openssl_command(tmp_path):
-    (tmp_path / "t.jks").write_bytes(b"\x30\x82\x04\x0c\x02\x01\x03")
-    error = refused(security_protocol="SSL", ssl_truststore_location=str(tmp_path / "t.jks"))
-    assert "is a PKCS#12 store" in error.message
-    assert error.hint.startswith(f"openssl pkcs12 -in {tmp_path}/t.jks -nokeys -out {tmp_path}/t.pem; ")
-
-
-def test_a_needed_value_of_a_provider_is_refused_and_an_unneeded_one_is_not():
-    reference = "${file:/etc/secrets:hunter}"
-    error = refused("file", security_protocol="SASL_SSL", sasl_mechanism="PLAIN", sasl_jaas_config=reference)
-    assert "A.sasl.jaas.config (f:7) takes its value from the configuration provider 'file'" in error.message
-    assert read("file", sasl_jaas_config=reference, retries=reference).security_protocol == "PLAINTEXT"
-
-
-def test_a_reference_to_no_provider_stays_literal():
-    jaas = SCRAM.replace("hunter2", "${x:y}")
-    client = read("file", security_protocol="SASL_SSL", sasl_mechanism="SCRAM-SHA-256", sasl_jaas_config=jaas)
-    assert client.sasl is not None
-    assert client.sasl.password.reveal() == "${x:y}"
 
 
 def test_every_java_setting_that_librdkafka_refuses_stays_out():
@@ -262,7 +232,11 @@ def test_every_java_setting_that_librdkafka_refuses_stays_out():
         "sasl.kerberos.service.name": "kafka",
     }
     client = read_client(settings({"bootstrap.servers": "h:1", **extra}), alias="A")
-    assert client.librdkafka() == {"bootstrap.servers": "h:1", "security.protocol": "PLAINTEXT"}
+    assert client.librdkafka() == {
+        "bootstrap.servers": "h:1",
+        "security.protocol": "PLAINTEXT",
+        "client.id": "failover",
+    }
 
 
 def test_settings_that_mean_nothing_here_are_noted_with_the_reason():
@@ -274,3 +248,16 @@ def test_settings_that_mean_nothing_here_are_noted_with_the_reason():
         "A.sasl.kerberos.kinit.cmd is not used to connect to A: it concerns Kerberos only",
         "A.ssl.foo is not used to connect to A",
     ]
+
+
+def test_every_connection_setting_of_kafka_has_a_row_of_its_own_or_a_prefix():
+    assert [key for key in CLIENT_KEYS if row_of(key) is None] == []
+    assert len({row.java for row in TABLE}) == len(TABLE)
+    assert all(row.reason for row in TABLE if row.treatment != "used")
+    assert row_of("sasl.oauthbearer.scope.claim.name").java == "sasl.oauthbearer."
+    assert row_of("sasl.oauthbearer.scope").treatment == "used"
+
+
+def test_the_documentation_holds_the_table():
+    page = Path(__file__).parents[3] / "docs" / "security.md"
+    assert table_markdown() in page.read_text()

@@ -6,6 +6,7 @@ import struct
 import pytest
 
 from failover.config.clients import ClientSettings, SaslSettings
+from failover.config.oauth import TokenFile, TokenSettings
 from failover.config.secret import Secret
 from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused
 from failover.kafka.wire.connection import Connection, ConnectionLost
@@ -278,6 +279,50 @@ def test_credentials_are_shown_before_anything_else_and_again_before_their_sessi
             assert broker.order() == [18, 17, 36, 17, 36, ECHO, ECHO]
             assert connection.renew_at > now
             connection.close()
+
+    asyncio.run(scene())
+
+
+def test_a_token_that_is_due_is_replaced_before_it_is_shown_again(tmp_path):
+    """A cluster's session ends with the token, so that the renewal needs another one."""
+    shown: list[bytes] = []
+
+    def bearer(asked: Asked) -> bytes:
+        shown.append(bytes(Reader(asked.body, flexible=False).sized()))
+        out = Writer(flexible=False)
+        out.int16(0)
+        out.string(None)
+        out.sized(b"")
+        out.int64(30_000)
+        return bytes(out.data)
+
+    async def scene() -> None:
+        script = {17: handshake("OAUTHBEARER"), 36: bearer, ECHO: echo}
+        path = tmp_path / "token"
+        path.write_text("first")
+        settings = TokenSettings(TokenFile(path=str(path)))
+        async with FakeBroker(script, {ECHO: (0, 9), **SASL}) as broker:
+            connection = await dial(broker, sasl=SaslSettings("OAUTHBEARER", token=settings))
+            path.write_text("second")
+            connection.renew_at = 0
+            await connection.request(ECHO, 9, [], flexible=False)
+            provider = settings.provider()
+            provider._renew_at = 0
+            connection.renew_at = 0
+            await connection.request(ECHO, 9, [], flexible=False)
+            assert broker.order() == [18, 17, 36, 17, 36, ECHO, 17, 36, ECHO]
+            assert [message.decode() for message in shown] == [
+                f"n,,\x01auth=Bearer {text}\x01\x01" for text in ("first", "first", "second")
+            ]
+            path.unlink()
+            provider._token = None
+            connection.renew_at = 0
+            with pytest.raises(CredentialsRefused, match="cannot be logged in to: the token file") as caught:
+                await connection.request(ECHO, 9, [], flexible=False)
+            assert caught.value.hint
+            assert not connection.open
+            with pytest.raises(CredentialsRefused, match="cluster a: broker 1 cannot be logged in to"):
+                await dial(broker, sasl=SaslSettings("OAUTHBEARER", token=settings))
 
     asyncio.run(scene())
 

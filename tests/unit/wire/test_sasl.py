@@ -3,6 +3,7 @@ from __future__ import annotations
 import pytest
 
 from failover.config.clients import SaslSettings
+from failover.config.oauth import TokenSettings, UnsecuredToken
 from failover.config.secret import Secret
 from failover.errors import ConfigError
 from failover.kafka.wire.sasl import Authenticator, ServerNotProven
@@ -77,6 +78,29 @@ def test_plain_is_one_message():
     conversation = authenticator("PLAIN").conversation()
     assert next(conversation) == b"\0user\0pencil"
     with pytest.raises(StopIteration):
+        conversation.send(b"")
+
+
+def test_a_token_is_one_message_with_its_extensions():
+    source = UnsecuredToken(claims=(("sub", "me"),), principal="me")
+    bearer = Authenticator(SaslSettings("OAUTHBEARER", token=TokenSettings(source, (("logicalCluster", "lkc"),))))
+    assert bearer.provider is not None
+    token = bearer.provider.token()
+    conversation = bearer.conversation(token=token)
+    expected = f"n,,\x01auth=Bearer {token.value.reveal()}\x01logicalCluster=lkc\x01\x01"
+    assert next(conversation) == expected.encode()
+    with pytest.raises(StopIteration):
+        conversation.send(b"")
+
+
+def test_a_challenge_to_a_token_is_a_refusal():
+    source = UnsecuredToken(claims=(("sub", "me"),), principal="me")
+    bearer = Authenticator(SaslSettings("OAUTHBEARER", token=TokenSettings(source)))
+    assert bearer.provider is not None
+    conversation = bearer.conversation(token=bearer.provider.token())
+    next(conversation)
+    assert conversation.send(b'{"status":"invalid_token"}') == b"\x01"
+    with pytest.raises(ServerNotProven, match="invalid_token"):
         conversation.send(b"")
 
 

@@ -15,14 +15,14 @@ from cryptography.x509.oid import NameOID
 
 from failover.config.clients import ClientSettings, TlsSettings
 from failover.config.secret import Secret
+from failover.config.tls import as_path, ssl_context
 from failover.errors import ClusterError, ConfigError, CredentialsRefused
 from failover.kafka.wire.connection import ConnectionLost
 from failover.kafka.wire.dial import Address, Dialer
-from failover.kafka.wire.tls import _as_path, ssl_context
 from tests.unit.wire.fake_broker import FakeBroker
 
 
-def made(names: list[x509.GeneralName], *, password: bytes | None = None) -> tuple[str, str]:
+def made(names: list[x509.GeneralName]) -> tuple[str, str]:
     """Makes a self-signed certificate and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "test")])
@@ -39,7 +39,7 @@ def made(names: list[x509.GeneralName], *, password: bytes | None = None) -> tup
         .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
         .sign(key, hashes.SHA256())
     )
-    cipher = serialization.BestAvailableEncryption(password) if password else serialization.NoEncryption()
+    cipher = serialization.NoEncryption()
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, cipher)
     return certificate.public_bytes(serialization.Encoding.PEM).decode(), pem.decode()
 
@@ -51,7 +51,7 @@ def server():
 
 @pytest.fixture(scope="module")
 def client():
-    return made([x509.DNSName("client")], password=b"secret")
+    return made([x509.DNSName("client")])
 
 
 def dialled(settings: TlsSettings, context: ssl.SSLContext) -> None:
@@ -70,7 +70,7 @@ def dialled(settings: TlsSettings, context: ssl.SSLContext) -> None:
 
 def listening(certificate: str, key: str, *, clients: str | None = None) -> ssl.SSLContext:
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-    with _as_path(certificate) as chain, _as_path(key) as secret:
+    with as_path(certificate) as chain, as_path(key) as secret:
         context.load_cert_chain(chain, secret)
     if clients is not None:
         context.load_verify_locations(cadata=clients)
@@ -79,9 +79,7 @@ def listening(certificate: str, key: str, *, clients: str | None = None) -> ssl.
 
 
 def test_both_sides_show_their_certificate(server, client):
-    settings = TlsSettings(
-        ca_pem=server[0], certificate_chain_pem=client[0], key_pem=Secret(client[1]), key_password=Secret("secret")
-    )
+    settings = TlsSettings(ca_pem=server[0], certificate_chain_pem=client[0], key_pem=Secret(client[1]))
     dialled(settings, listening(*server, clients=client[0]))
 
 
@@ -121,15 +119,11 @@ def test_the_host_name_is_checked_unless_told_otherwise():
 @pytest.mark.parametrize(
     "change",
     [
-        lambda chain, key, other: TlsSettings(
-            certificate_chain_pem=chain, key_pem=Secret(key), key_password=Secret("no")
-        ),
-        lambda chain, key, other: TlsSettings(certificate_chain_pem=chain, key_pem=Secret(key)),
         lambda chain, key, other: TlsSettings(certificate_chain_pem=chain, key_pem=Secret(other)),
         lambda chain, key, other: TlsSettings(certificate_chain_pem="no pem", key_pem=Secret(other)),
         lambda chain, key, other: TlsSettings(ca_pem="no pem"),
     ],
-    ids=["wrong password", "no password", "another key", "no certificate", "no authority"],
+    ids=["another key", "no certificate", "no authority"],
 )
 def test_certificates_that_cannot_be_used_are_a_configuration_error(server, client, change):
     settings: Callable[[str, str, str], TlsSettings] = change
@@ -137,17 +131,25 @@ def test_certificates_that_cannot_be_used_are_a_configuration_error(server, clie
         ssl_context(settings(client[0], client[1], server[1]))
 
 
+def test_an_encrypted_key_is_refused_instead_of_asked_about(client):
+    key = serialization.load_pem_private_key(client[1].encode(), None)
+    cipher = serialization.BestAvailableEncryption(b"secret")
+    encrypted = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, cipher).decode()
+    with pytest.raises(ConfigError, match="cannot be used"):
+        ssl_context(TlsSettings(certificate_chain_pem=client[0], key_pem=Secret(encrypted)))
+
+
 def test_no_key_is_written_to_disk_and_no_descriptor_left(client, tmp_path, monkeypatch):
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     before = set(os.listdir("/dev/fd"))
-    ssl_context(TlsSettings(certificate_chain_pem=client[0], key_pem=Secret(client[1]), key_password=Secret("secret")))
+    ssl_context(TlsSettings(certificate_chain_pem=client[0], key_pem=Secret(client[1])))
     assert set(os.listdir("/dev/fd")) == before
     assert not list(tmp_path.iterdir())
 
 
 def test_where_there_are_no_memory_files_a_pipe_serves(client, monkeypatch):
     monkeypatch.delattr(os, "memfd_create", raising=False)
-    ssl_context(TlsSettings(certificate_chain_pem=client[0], key_pem=Secret(client[1]), key_password=Secret("secret")))
+    ssl_context(TlsSettings(certificate_chain_pem=client[0], key_pem=Secret(client[1])))
 
 
 def test_a_plain_text_listener_is_no_tls(server):
