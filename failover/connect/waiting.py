@@ -14,6 +14,9 @@ from failover.connect.values import FAILED
 EVERY = 0.5
 """Seconds between two looks."""
 
+FAILED_FOR = 5.0
+"""So long a failure must stand to end a wait: right after a change Connect still tells the state from before."""
+
 
 class Clock(msgspec.Struct, frozen=True):
     """Is the time, for code that waits: ``now`` in seconds, from anywhere; tests give another."""
@@ -25,14 +28,25 @@ class Clock(msgspec.Struct, frozen=True):
 def wait_for(
     where: Source, names: Collection[str], verb: str, *, seconds: float, clock: Clock | None = None
 ) -> list[Mirror]:
-    """Waits until every connector is as ``verb`` wants it, has failed, or ``seconds`` are over; gives the last look."""
+    """Waits until every connector is as ``verb`` wants it, or failed for good, or ``seconds`` are over.
+
+    Gives the last look.
+    """
     clock = clock or Clock()
     deadline = clock.now() + seconds
+    failed_since: float | None = None
     while True:
         found = look(where, names)
-        over = len(found) == len(names) and all(at_rest(one, verb=verb) or one.failed for one in found)
-        if over or clock.now() >= deadline:
+        now = clock.now()
+        resting = [at_rest(one, verb=verb) for one in found]
+        if now >= deadline or (len(found) == len(names) and all(resting)):
             return found
+        if len(found) == len(names) and all(rests or one.failed for rests, one in zip(resting, found, strict=True)):
+            failed_since = now if failed_since is None else failed_since
+            if now - failed_since >= FAILED_FOR:
+                return found
+        else:
+            failed_since = None
         clock.sleep(EVERY)
 
 
@@ -70,7 +84,7 @@ class Restarting(msgspec.Struct):
     @property
     def delay(self) -> float:
         """Gives the seconds to wait before the next restart."""
-        return float(min(self.most, self.least * 2**self.times))
+        return float(min(self.most, self.least * 2 ** min(self.times, 30)))
 
     def see(self, now: float, *, failed: bool, healthy: bool) -> bool:
         """Takes a look's result; says whether to restart now."""

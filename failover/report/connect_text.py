@@ -211,8 +211,13 @@ def _summary(found: Sequence[Mirror]) -> str:
 def _next(found: Sequence[Mirror]) -> list[str]:
     failed = next((one for one in found if one.failed), None)
     if failed is not None:
-        return [f"next: failover connect restart --only-failed {inert_line(failed.name)}, once the cause is gone"]
+        return [f"next: failover connect restart --only-failed {_quoted(failed.name)}, once the cause is gone"]
     resting = [one for one in found if not one.healthy]
     if resting:
-        return [f"next: failover connect resume {inert_line(resting[0].name)}, if it is to mirror"]
+        return [f"next: failover connect resume {_quoted(resting[0].name)}, if it is to mirror"]
     return ["All run. Whether records arrive, their tasks do not say: failover status looks at the data."]
+
+
+def _quoted(name: str) -> str:
+    """Writes a name as a shell wants it: Strimzi's hold ``->``."""
+    return shlex.quote(inert_line(name))

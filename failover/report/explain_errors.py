@@ -152,7 +152,7 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
     "connect-refused": (
         "error",
         "Kafka Connect does not accept the request (exit 3)",
-        "A setting it finds wrong, a connector that is not stopped, or a version without this request. Nothing changed.",
+        "A setting it finds wrong, a connector that is not stopped, a version without this request. Nothing changed.",
         "Correct what it names.",
         "offsets are set while the connector runs",
     ),
