@@ -125,8 +125,8 @@ async def _run(
     from failover.replication.running import flows_of, replicate
     from failover.serve.watched import Watched
 
-    # What starting loaded stays: no collection looks through it again. Batches come and go by the thousand and are freed
-    # by their counts; at Python's 700 the search for cycles among them took 7 % of the time.
+    # What starting loaded stays: no collection looks through it again. Batches come and go by the thousand and are
+    # freed by their counts; at Python's 700 the search for cycles among them took 7 % of the time.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000)

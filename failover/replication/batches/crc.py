@@ -18,7 +18,7 @@ def carried(crc: int, old: bytes, new: bytes, behind: int) -> int:
     difference, moved past the bytes behind, is the difference of the CRCs. So nothing but the named change enters,
     and bytes damaged since ``crc`` was made fail against the result as they did before.
     """
-    # Below 64 KiB it is quicker to sum up zeros than to look the way past them up (measured: 2 us against 7 for 16 KiB).
+    # Below 64 KiB zeros are summed up more quickly than the way past them is looked up (16 KiB: 2 us against 7).
     difference = ~crc32c(_ZEROS[: behind % _FEW], ~(crc32c(old) ^ crc32c(new)) & _ONES) & _ONES
     behind, place = behind // _FEW, _FEW.bit_length() - 1
     while behind:
