@@ -87,7 +87,7 @@ def read_rest(settings: Mapping[str, Setting], address: str) -> RestSettings:
             lacking.append(f"a token ({_PREFIX}.token) or {_PREFIX}.user and .password")
         if lacking:
             raise UsageError(
-                f"--rest {address} is beyond this machine, and there is no {' and no '.join(lacking)}",
+                f"--rest {address} is beyond this machine and needs {' and '.join(lacking)}",
                 hint="set them, or listen on 127.0.0.1",
             )
     return found

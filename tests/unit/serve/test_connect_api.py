@@ -1,0 +1,241 @@
+"""Kafka Connect's REST over flows that are not there."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import pytest
+
+from failover.replication.switch import Target
+from tests.unit.serve.scenes import SECRET, asked, board, entry, flow, partition
+
+SOURCE, CHECKPOINT, HEARTBEAT = (f"A->B.Mirror{kind}Connector" for kind in ("Source", "Checkpoint", "Heartbeat"))
+ONE = f"/connectors/{SOURCE}"
+
+
+def call(made, method: str, path: str, body: Any = None) -> tuple[int, Any]:
+    async def ask(client):
+        answer = await client.request(method, path, json=body)
+        text = await answer.text()
+        assert not text or answer.content_type == "application/json"
+        return answer.status, (await answer.json() if text else None)
+
+    return asked(made, ask)
+
+
+def test_reading(tmp_path):
+    made = board(tmp_path, flow())
+
+    async def ask(client):
+        paths = ["/", "/connectors", ONE, f"{ONE}/status", f"{ONE}/tasks", f"{ONE}/tasks/0/status", f"{ONE}/topics"]
+        return {path: await (await client.get(path)).json() for path in paths}
+
+    found = asked(made, ask)
+    assert found["/"]["kafka_cluster_id"] == "cluster-of-B"
+    assert found["/connectors"] == [SOURCE, CHECKPOINT, HEARTBEAT]
+    info = found[ONE]
+    assert (info["name"], info["type"]) == (SOURCE, "source")
+    assert info["tasks"] == [{"connector": SOURCE, "task": 0}]
+    assert info["config"]["tasks.max"] == "4"
+    assert info["config"]["name"] == SOURCE
+    status = found[f"{ONE}/status"]
+    assert status["connector"]["state"] == "RUNNING"
+    assert status["tasks"] == [{"id": 0, **status["connector"]}]
+    assert status["tasks"][0] == found[f"{ONE}/tasks/0/status"]
+    (task,) = found[f"{ONE}/tasks"]
+    assert task["id"] == {"connector": SOURCE, "task": 0}
+    assert task["config"]["task.assigned.partitions"] == "orders-0,orders-1,pay.ments-0"
+    assert found[f"{ONE}/topics"] == {SOURCE: {"topics": ["A.orders"]}}
+
+
+def test_expand(tmp_path):
+    made = board(tmp_path, flow())
+    _, both = call(made, "GET", "/connectors?expand=status&expand=info&expand=else")
+    assert {name: set(each) for name, each in both.items()} == {
+        name: {"status", "info"} for name in (SOURCE, CHECKPOINT, HEARTBEAT)
+    }
+    _, one = call(made, "GET", "/connectors?expand=status")
+    assert one[HEARTBEAT]["status"]["connector"]["state"] == "RUNNING"
+
+
+def test_offsets_are_those_of_the_last_record_copied(tmp_path):
+    made = board(tmp_path, flow(partition(upstream=42), partition(number=1, upstream=0), partition("x", upstream=-1)))
+    assert call(made, "GET", f"{ONE}/offsets")[1] == {
+        "offsets": [{"partition": {"cluster": "A", "partition": 0, "topic": "orders"}, "offset": {"offset": 41}}]
+    }
+    assert call(made, "GET", f"/connectors/{CHECKPOINT}/offsets")[1] == {
+        "offsets": [{"partition": {"partition": 0, "topic": "A.orders", "group": "billing"}, "offset": {"offset": 0}}]
+    }
+    assert call(made, "GET", f"/connectors/{HEARTBEAT}/offsets")[1] == {
+        "offsets": [{"partition": {"sourceClusterAlias": "A", "targetClusterAlias": "B"}, "offset": {"offset": 0}}]
+    }
+
+
+def test_no_secret_is_in_a_configuration(tmp_path):
+    made = board(tmp_path, flow())
+
+    async def ask(client):
+        paths = ["/connectors?expand=info&expand=status", *(f"/connectors/{name}/config" for name in made.connectors)]
+        paths += [f"/connectors/{name}/tasks" for name in made.connectors]
+        return [await (await client.get(path)).text() for path in paths]
+
+    for text in asked(made, ask):
+        assert SECRET not in text
+        assert "********" in text
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "status", "words"),
+    [
+        ("GET", "/connectors/none/status", 404, "Connector none not found"),
+        ("PUT", "/connectors/none/pause", 404, "Connector none not found"),
+        ("GET", f"{ONE}/tasks/1/status", 404, "No status found for task"),
+        ("GET", f"{ONE}/tasks/x/status", 404, "No status found for task"),
+        ("POST", f"{ONE}/tasks/1/restart", 404, "No status found for task"),
+        ("PUT", f"{ONE}/topics/reset", 403, "Topic tracking reset is disabled."),
+        ("POST", "/connectors", 405, "configuration"),
+        ("DELETE", ONE, 405, "configuration"),
+        ("PUT", f"{ONE}/config", 405, "configuration"),
+        ("DELETE", "/", 405, "HTTP 405 Method Not Allowed"),
+        ("GET", "/nothing", 404, "HTTP 404 Not Found"),
+        ("GET", "/connector-plugins/none/config", 404, "Unknown plugin none"),
+        ("GET", "/admin/loggers/urllib3", 404, "not found"),
+    ],
+)
+def test_errors_are_worded_in_json(tmp_path, method, path, status, words):
+    code, body = call(board(tmp_path, flow()), method, path)
+    assert (code, body["error_code"]) == (status, status)
+    assert words in body["message"]
+
+
+def test_what_is_wanted_reaches_the_switch(tmp_path):
+    made = board(tmp_path, flow())
+    switch = made.connectors[SOURCE].switch
+    for verb, code, target in [
+        ("pause", 202, Target.PAUSED),
+        ("stop", 204, Target.STOPPED),
+        ("resume", 202, Target.RUNNING),
+    ]:
+        assert call(made, "PUT", f"{ONE}/{verb}") == (code, None)
+        assert switch.target is target
+    assert made.connectors[CHECKPOINT].switch.turns == 0
+
+
+def test_a_state_shows_once_it_is_reached(tmp_path):
+    made = board(tmp_path, flow())
+    switch = made.connectors[SOURCE].switch
+    switch.turn(Target.STOPPED)
+    assert call(made, "GET", f"{ONE}/status")[1]["connector"]["state"] == "RUNNING"
+    switch.reached = Target.STOPPED
+    status = call(made, "GET", f"{ONE}/status")[1]
+    assert (status["connector"]["state"], status["tasks"]) == ("STOPPED", [])
+    assert call(made, "GET", f"{ONE}/tasks")[1] == []
+
+
+def test_restart(tmp_path):
+    restarted: list[str] = []
+    made = board(tmp_path, flow(), restarted)
+    switch = made.connectors[SOURCE].switch
+    assert call(made, "POST", f"{ONE}/restart") == (204, None)
+    assert switch.turns == 1
+    status, body = call(made, "POST", f"{ONE}/restart?includeTasks=true&onlyFailed=true")
+    assert (status, body["name"], switch.turns) == (202, SOURCE, 1)
+    assert call(made, "POST", f"{ONE}/tasks/0/restart") == (204, None)
+    assert (switch.turns, restarted) == (2, [])
+    made.flows["A->B"].failed(ValueError("lost"), again=False)
+    assert call(made, "GET", f"{ONE}/status")[1]["connector"]["trace"] == "lost"
+    assert call(made, "POST", f"{ONE}/restart?onlyFailed=true")[0] == 202
+    assert restarted == ["A->B"]
+
+
+def test_health(tmp_path):
+    made = board(tmp_path)
+    assert call(made, "GET", "/health") == (
+        503,
+        {"status": "starting", "message": "the clusters have not answered yet"},
+    )
+    assert call(board(tmp_path, flow()), "GET", "/health")[0] == 200
+    made.flows["A->B"].failed(ValueError(SECRET), again=True)
+    status, body = call(made, "GET", "/health")
+    assert (status, body["status"]) == (500, "unhealthy")
+    assert SECRET not in str(body)
+    assert call(made, "GET", f"{ONE}/status")[1]["connector"]["state"] == "RESTARTING"
+
+
+def test_plugins(tmp_path):
+    made = board(tmp_path, flow())
+    status, found = call(made, "GET", "/connector-plugins")
+    assert status == 200
+    assert [each["class"].rpartition(".")[2] for each in found] == [
+        "MirrorSourceConnector",
+        "MirrorCheckpointConnector",
+        "MirrorHeartbeatConnector",
+    ]
+    _, settings = call(made, "GET", "/connector-plugins/MirrorSource/config")
+    assert {"name": "refresh.topics.enabled", "type": "BOOLEAN", "default_value": "true"}.items() <= {
+        key: value for each in settings if each["name"] == "refresh.topics.enabled" for key, value in each.items()
+    }.items()
+
+
+def test_validation_names_what_is_wrong(tmp_path):
+    path = "/connector-plugins/MirrorSourceConnector/config/validate"
+    given = {
+        "name": "x",
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
+        "source.cluster.alias": "A",
+        "offset.lag.max": "many",
+        "refresh.topics.enabled": "true # yes",
+        "offset-syncs.topic.location": "nowhere",
+    }
+    status, found = call(board(tmp_path, flow()), "PUT", path, given)
+    wrong = {each["value"]["name"]: each["value"]["errors"] for each in found["configs"] if each["value"]["errors"]}
+    assert status == 200
+    assert set(wrong) == {
+        "target.cluster.alias",
+        "offset.lag.max",
+        "refresh.topics.enabled",
+        "offset-syncs.topic.location",
+    }
+    assert found["error_count"] == 4
+    status, body = call(board(tmp_path, flow()), "PUT", path, {"connector.class": "MirrorHeartbeatConnector"})
+    assert (status, body["error_code"]) == (400, 400)
+    assert call(board(tmp_path, flow()), "PUT", path, ["no", "object"])[0] == 400
+
+
+def test_levels_of_loggers(tmp_path):
+    logger = logging.getLogger("failover.serve.server")
+    before = logger.level
+    try:
+        path = "/admin/loggers/failover.serve.server"
+        assert call(board(tmp_path), "PUT", path, {"level": "TRACE"}) == (200, ["failover.serve.server"])
+        assert logger.level == logging.DEBUG
+        assert call(board(tmp_path), "GET", path)[1]["level"] == "DEBUG"
+        assert "failover.serve.server" in call(board(tmp_path), "GET", "/admin/loggers")[1]
+        assert call(board(tmp_path), "PUT", path, {"level": "LOUD"})[0] == 404
+        assert call(board(tmp_path), "PUT", path, {})[0] == 400
+        assert call(board(tmp_path), "PUT", "/admin/loggers/failover.librdkafka", {"level": "DEBUG"})[0] == 404
+    finally:
+        logger.setLevel(before)
+
+
+def test_a_defect_says_nothing_of_itself(tmp_path, caplog):
+    made = board(tmp_path, flow())
+    made.flows["A->B"].open = None
+    made.flows["A->B"].heartbeat = lambda: 1 // 0
+
+    status, body = call(made, "GET", f"/connectors/{HEARTBEAT}/offsets")
+    assert (status, body) == (500, {"error_code": 500, "message": "unexpected error; the log has it"})
+    assert "ZeroDivisionError" in caplog.text
+
+
+def test_a_flow_that_copies_nothing_has_its_heartbeats_alone(tmp_path):
+    from failover.serve.board import Board, FlowEntry
+
+    alone = FlowEntry(entry(tmp_path).config, ("heartbeat",))
+    made = Board([alone])
+    assert list(made.connectors) == [HEARTBEAT]
+    assert made.health == "healthy"
+    assert made.connectors[HEARTBEAT].state.value == "UNASSIGNED"
+    alone.heartbeat = lambda: 5
+    assert made.connectors[HEARTBEAT].state.value == "RUNNING"
