@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from failover.lab.certs import Certificates
+from failover.lab.certs import AUDIENCE, Certificates
 from failover.lab.ports import LOOPBACK
 from failover.lab.state import ADMIN, Broker, Cluster, LabOptions
 
@@ -43,6 +43,7 @@ _PROTOCOLS = {
     "PLAINTEXT": "PLAINTEXT",
     "PROXIED": "PLAINTEXT",
     "SASL_SSL": "SASL_SSL",
+    "SSL": "SSL",
 }
 _LOGIN = "org.apache.kafka.common.security"
 _REPLICATED = ("offsets.topic", "transaction.state.log", "share.coordinator.state.topic")
@@ -63,6 +64,8 @@ def server_properties(
     listeners = {"PLAINTEXT": broker.plaintext}
     if broker.sasl:
         listeners["SASL_SSL"] = broker.sasl
+    if broker.tls:
+        listeners["SSL"] = broker.tls
     if broker.proxied:
         listeners["PROXIED"] = broker.proxied
     advertised = listeners | ({"PROXIED": broker.proxy} if broker.proxied else {})
@@ -93,6 +96,11 @@ def server_properties(
     if certificates is not None:
         settings |= _sasl(passwords, certificates)
     return "".join(f"{key}={value}\n" for key, value in (settings | options.settings).items())
+
+
+def token_flags(certificates: Certificates) -> list[str]:
+    """Returns the JVM flags that let a broker read the keys of tokens from a file (Kafka 4.0 and later ask for it)."""
+    return [f"-Dorg.apache.kafka.sasl.oauthbearer.allowed.urls={certificates.jwks.as_uri()}"]
 
 
 def java_command(
@@ -144,13 +152,24 @@ def _listeners(ports: Mapping[str, int]) -> str:
 def _sasl(passwords: Mapping[str, str], certificates: Certificates) -> dict[str, str]:
     users = " ".join(f'user_{user}="{password}"' for user, password in passwords.items())
     prefix = "listener.name.sasl_ssl"
+    bearer = f"{prefix}.oauthbearer"
     return {
-        f"{prefix}.sasl.enabled.mechanisms": "SCRAM-SHA-512,PLAIN",
+        f"{prefix}.sasl.enabled.mechanisms": "SCRAM-SHA-512,SCRAM-SHA-256,PLAIN,OAUTHBEARER",
         f"{prefix}.scram-sha-512.sasl.jaas.config": f"{_LOGIN}.scram.ScramLoginModule required;",
+        f"{prefix}.scram-sha-256.sasl.jaas.config": f"{_LOGIN}.scram.ScramLoginModule required;",
         f"{prefix}.plain.sasl.jaas.config": f"{_LOGIN}.plain.PlainLoginModule required {users};",
+        f"{bearer}.sasl.jaas.config": f"{_LOGIN}.oauthbearer.OAuthBearerLoginModule required;",
+        f"{bearer}.sasl.server.callback.handler.class": f"{_LOGIN}.oauthbearer.OAuthBearerValidatorCallbackHandler",
+        # without it a session outlives the token that opened it
+        f"{bearer}.connections.max.reauth.ms": "3600000",
+        "sasl.oauthbearer.jwks.endpoint.url": certificates.jwks.as_uri(),
+        "sasl.oauthbearer.expected.audience": AUDIENCE,
         "ssl.keystore.type": "PEM",
         "ssl.keystore.location": str(certificates.server),
         "ssl.truststore.type": "PEM",
         "ssl.truststore.location": str(certificates.ca),
         "ssl.client.auth": "none",
+        "listener.name.ssl.ssl.client.auth": "required",
+        # a certificate's user is its common name
+        "ssl.principal.mapping.rules": "RULE:^CN=([^,]+)$/$1/",
     }

@@ -1,25 +1,47 @@
-"""A certificate authority and a server certificate for the lab's TLS listeners, as PEM files."""
+"""The lab's certificates, and the key its brokers believe tokens by; all as files in one folder."""
 
 from __future__ import annotations
 
+import base64
 import datetime
 import ipaddress
+import json
+import secrets
+import time
 from pathlib import Path
 
 import msgspec
 
 from failover.lab.files import write_private
 
+AUDIENCE = "kafka"
+KEY_ID = "lab"
+
 
 class Certificates(msgspec.Struct, frozen=True):
-    """Names the PEM files: ``ca`` for clients, ``server`` (key and chain) for brokers."""
+    """Names the files.
+
+    ``ca`` for clients, ``server`` (key and chain) for brokers, ``client`` (key and chain) for mTLS, all PEM; ``jwks``
+    with the public key and ``token_key`` with the private one of whoever signs tokens.
+    """
 
     ca: Path
     server: Path
+    client: Path
+    jwks: Path
+    token_key: Path
+
+    @classmethod
+    def within(cls, folder: Path) -> Certificates:
+        names = ("ca.pem", "server.pem", "client.pem", "jwks.json", "token-key.pem")
+        return cls(*(folder / name for name in names))
 
 
-def make_certificates(folder: Path, *, days: int = 30) -> Certificates:
-    """Writes a new authority and a certificate for 127.0.0.1 and localhost; the authority's key is not kept."""
+def make_certificates(folder: Path, *, client: str, days: int = 30) -> Certificates:
+    """Writes a new authority, a certificate for 127.0.0.1 and localhost, one for the user ``client``, and a token key.
+
+    The authority's key is not kept.
+    """
     from cryptography import x509
     from cryptography.hazmat.primitives import hashes, serialization
     from cryptography.hazmat.primitives.asymmetric import ec
@@ -43,7 +65,7 @@ def make_certificates(folder: Path, *, days: int = 30) -> Certificates:
             .not_valid_after(finish)
         )
 
-    ca_key, key = ec.generate_private_key(ec.SECP256R1()), ec.generate_private_key(ec.SECP256R1())
+    ca_key, key, client_key = (ec.generate_private_key(ec.SECP256R1()) for _ in range(3))
     ca_usage = x509.KeyUsage(
         digital_signature=True, key_cert_sign=True, crl_sign=True, content_commitment=False, key_encipherment=False,
         data_encipherment=False, key_agreement=False, encipher_only=False, decipher_only=False,
@@ -61,11 +83,51 @@ def make_certificates(folder: Path, *, days: int = 30) -> Certificates:
         .add_extension(x509.SubjectAlternativeName(names), critical=False)
         .sign(ca_key, hashes.SHA256())
     )
+    user = (
+        builder(client, client_key)
+        .add_extension(x509.BasicConstraints(ca=False, path_length=None), critical=True)
+        .sign(ca_key, hashes.SHA256())
+    )
     folder.mkdir(parents=True, exist_ok=True)
-    files = Certificates(folder / "ca.pem", folder / "server.pem")
+    files = Certificates.within(folder)
     pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
     write_private(files.ca, authority.public_bytes(pem))
-    # Kafka's PEM stores take PKCS#8 only
-    private = key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
-    write_private(files.server, private + server.public_bytes(pem) + authority.public_bytes(pem))
+    for path, own, certificate in ((files.server, key, server), (files.client, client_key, user)):
+        # Kafka's PEM stores take PKCS#8 only
+        private = own.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain)
+        write_private(path, private + certificate.public_bytes(pem) + authority.public_bytes(pem))
+    _make_token_key(files)
     return files
+
+
+def _make_token_key(files: Certificates) -> None:
+    from cryptography.hazmat.primitives import serialization
+    from cryptography.hazmat.primitives.asymmetric import rsa
+
+    key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
+    pem, plain = serialization.Encoding.PEM, serialization.NoEncryption()
+    write_private(files.token_key, key.private_bytes(pem, serialization.PrivateFormat.PKCS8, plain))
+    numbers = key.public_key().public_numbers()
+    public = {"kty": "RSA", "kid": KEY_ID, "use": "sig", "alg": "RS256"}
+    public |= {"n": _base64url(numbers.n.to_bytes(256, "big")), "e": _base64url(numbers.e.to_bytes(3, "big"))}
+    write_private(files.jwks, json.dumps({"keys": [public]}).encode())
+
+
+def sign_token(token_key: Path, subject: str, *, seconds: float) -> str:
+    """Signs a token (JWT, RS256) the lab's brokers believe: that its bearer is ``subject``, for so many seconds."""
+    from cryptography.hazmat.primitives import hashes, serialization
+    from cryptography.hazmat.primitives.asymmetric import padding, rsa
+
+    key = serialization.load_pem_private_key(token_key.read_bytes(), None)
+    assert isinstance(key, rsa.RSAPrivateKey)
+    now = int(time.time())
+    claims = {"iss": "failover lab", "aud": AUDIENCE, "sub": subject, "iat": now, "exp": now + int(seconds)}
+    # two tokens of one second are still two
+    claims["jti"] = secrets.token_hex(8)
+    header = {"alg": "RS256", "kid": KEY_ID}
+    signed = ".".join(_base64url(json.dumps(part).encode()) for part in (header, claims))
+    return f"{signed}.{_base64url(key.sign(signed.encode(), padding.PKCS1v15(), hashes.SHA256()))}"
+
+
+def _base64url(data: bytes) -> str:
+    return base64.urlsafe_b64encode(data).rstrip(b"=").decode()

@@ -97,7 +97,7 @@ def wait_coordinator(bootstrap: str, *, seconds: float) -> None:
 
 
 def add_scram_users(admin: AdminClient, passwords: Mapping[str, str]) -> None:
-    """Stores users for SCRAM-SHA-512."""
+    """Stores users for SCRAM-SHA-512 and SCRAM-SHA-256."""
     from confluent_kafka.admin import (
         ScramCredentialInfo,
         ScramMechanism,
@@ -105,9 +105,11 @@ def add_scram_users(admin: AdminClient, passwords: Mapping[str, str]) -> None:
         UserScramCredentialUpsertion,
     )
 
-    info = ScramCredentialInfo(ScramMechanism.SCRAM_SHA_512, 4096)
-    wanted: list[UserScramCredentialAlteration] = [
-        UserScramCredentialUpsertion(user, info, password.encode()) for user, password in passwords.items()
-    ]
-    for future in admin.alter_user_scram_credentials(wanted, request_timeout=10).values():
-        future.result(timeout=15)
+    # Kafka takes a user once a request
+    for mechanism in (ScramMechanism.SCRAM_SHA_512, ScramMechanism.SCRAM_SHA_256):
+        info = ScramCredentialInfo(mechanism, 4096)
+        wanted: list[UserScramCredentialAlteration] = [
+            UserScramCredentialUpsertion(user, info, password.encode()) for user, password in passwords.items()
+        ]
+        for future in admin.alter_user_scram_credentials(wanted, request_timeout=10).values():
+            future.result(timeout=15)

@@ -14,7 +14,8 @@ import msgspec
 
 from failover.errors import LabError, LabUsageError
 from failover.lab import process as processes
-from failover.lab.broker import java_command
+from failover.lab.broker import java_command, token_flags
+from failover.lab.certs import Certificates
 from failover.lab.clients import admin_client, wait_broker
 from failover.lab.files import write_private
 from failover.lab.jars import class_path
@@ -28,7 +29,7 @@ from failover.lab.state import ADMIN, Broker, Cluster, ConnectWorker, State, rea
 MIRROR = "mm2"
 REPLICATOR = "replicator"
 PROXY = "proxy"
-Listener = Literal["plaintext", "sasl", "proxy"]
+Listener = Literal["plaintext", "sasl", "tls", "proxy"]
 
 
 class Lab:
@@ -63,6 +64,11 @@ class Lab:
         """Is the same through the proxy, where the lab has one."""
         return self.folder / "mm2-proxied.properties"
 
+    @property
+    def certificates(self) -> Certificates:
+        """Names the files a lab with TLS listeners has."""
+        return Certificates.within(self.folder / "certs")
+
     def bootstrap(self, alias: str, listener: Listener = "plaintext") -> str:
         """Returns a cluster's bootstrap servers."""
         return self.state.cluster(alias).bootstrap(listener)
@@ -90,7 +96,7 @@ class Lab:
             "sasl.mechanism": mechanism,
             "sasl.username": user,
             "sasl.password": self.state.passwords[user],
-            "ssl.ca.location": str(self.folder / "certs" / "ca.pem"),
+            "ssl.ca.location": str(self.certificates.ca),
         }
 
     def endpoint(
@@ -99,7 +105,7 @@ class Lab:
         """Returns how MirrorMaker 2 reaches a cluster, under its alias or another name."""
         if user is None:
             return Endpoint(named or alias, self.bootstrap(alias, listener))
-        ca = self.folder / "certs" / "ca.pem"
+        ca = self.certificates.ca
         return Endpoint(named or alias, self.bootstrap(alias, "sasl"), user, self.state.passwords[user], ca=ca)
 
     def write_config(
@@ -156,7 +162,8 @@ class Lab:
 
     def start_broker(self, broker: Broker) -> Process:
         """Starts a prepared broker without waiting for it."""
-        return self.start(broker.name, ["kafka.Kafka", str(broker.properties)], log=broker.log)
+        flags = token_flags(self.certificates) if broker.sasl else ()
+        return self.start(broker.name, ["kafka.Kafka", str(broker.properties)], log=broker.log, flags=flags)
 
     def start_mirror(self, config: Path | None = None, *, name: str = MIRROR, heap: str | None = None) -> Process:
         """Starts the real MirrorMaker 2 with a configuration (default: the lab's own) without waiting for it."""

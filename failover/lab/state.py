@@ -23,13 +23,14 @@ class LabOptions(msgspec.Struct, frozen=True, kw_only=True):
     """Says what lab to start.
 
     ``aliases``: two clusters, the first is the source of the flow. ``brokers``: how many each
-    cluster has. ``security``: how the written mm2.properties connects. ``sasl``: brokers listen
-    on SASL_SSL too (implied by ``security`` sasl_ssl). ``authorizer``: ACLs are enforced;
-    clients of the PLAINTEXT listener are super users. ``proxy``: each broker is also reachable
-    through a proxy that can cut and delay. ``quick``: JVM flags for a fast start instead of
-    speed. ``settings``: broker settings added to the lab's own. ``mm2``: start MirrorMaker 2.
-    ``replicator``: start ``failover replicate`` instead. ``connect``: start a Kafka Connect worker with
-    MirrorMaker 2's connectors, none of which is deployed.
+    cluster has. ``security``: how the written mm2.properties connects. ``sasl``: brokers also listen
+    on SASL_SSL (SCRAM, PLAIN, OAUTHBEARER) and, asking for a client certificate, on SSL (implied by
+    ``security`` sasl_ssl). ``authorizer``: ACLs are enforced; clients of the PLAINTEXT listener are
+    super users. ``proxy``: each broker is also reachable through a proxy that can cut and delay.
+    ``quick``: JVM flags for a fast start instead of speed. ``settings``: broker settings added to
+    the lab's own. ``mm2``: start MirrorMaker 2. ``replicator``: start ``failover replicate``
+    instead. ``connect``: start a Kafka Connect worker with MirrorMaker 2's connectors, none of
+    which is deployed.
     """
 
     aliases: tuple[str, str] = ("primary", "standby")
@@ -72,6 +73,7 @@ class Broker(msgspec.Struct, frozen=True):
     plaintext: int
     controller: int
     sasl: int = 0
+    tls: int = 0
     proxied: int = 0
     proxy: int = 0
 
@@ -95,7 +97,7 @@ class Cluster(msgspec.Struct, frozen=True):
     id: str
     brokers: tuple[Broker, ...]
 
-    def bootstrap(self, listener: Literal["plaintext", "sasl", "proxy"] = "plaintext") -> str:
+    def bootstrap(self, listener: Literal["plaintext", "sasl", "tls", "proxy"] = "plaintext") -> str:
         """Returns the bootstrap servers of a listener; raises LabUsageError when the lab has no such listener."""
         ports = [int(getattr(broker, listener)) for broker in self.brokers]
         if not all(ports):

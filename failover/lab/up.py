@@ -24,7 +24,7 @@ from failover.lab.ports import free_ports
 from failover.lab.state import ADMIN, APP, Broker, Cluster, LabOptions, State, read_state, write_state
 from failover.lab.storage import bootstrap_checkpoint, cluster_id, prepare
 
-_PORTS_PER_BROKER = 5
+_PORTS_PER_BROKER = 6
 
 
 def up(folder: Path, options: LabOptions | None = None, *, say: Callable[[str], None] = lambda _: None) -> Lab:
@@ -72,7 +72,7 @@ def up(folder: Path, options: LabOptions | None = None, *, say: Callable[[str], 
 def _start(lab: Lab, checkpoint: Path, say: Callable[[str], None]) -> None:
     folder, options = lab.folder, lab.state.options
     write_logging(folder, options.kafka_version)
-    certificates = make_certificates(folder / "certs") if options.listens_sasl else None
+    certificates = make_certificates(folder / "certs", client=ADMIN) if options.listens_sasl else None
     for cluster in lab.state.clusters:
         for broker in cluster.brokers:
             settings = server_properties(
@@ -110,7 +110,7 @@ def _lay_out(folder: Path, options: LabOptions) -> tuple[Cluster, ...]:
     ports = iter(free_ports(sum(options.brokers) * _PORTS_PER_BROKER))
 
     def broker(alias: str, node: int) -> Broker:
-        plaintext, controller, sasl, proxied, proxy = (next(ports) for _ in range(_PORTS_PER_BROKER))
+        plaintext, controller, sasl, tls, proxied, proxy = (next(ports) for _ in range(_PORTS_PER_BROKER))
         return Broker(
             alias=alias,
             node=node,
@@ -118,6 +118,7 @@ def _lay_out(folder: Path, options: LabOptions) -> tuple[Cluster, ...]:
             plaintext=plaintext,
             controller=controller,
             sasl=sasl if options.listens_sasl else 0,
+            tls=tls if options.listens_sasl else 0,
             proxied=proxied if options.proxy else 0,
             proxy=proxy if options.proxy else 0,
         )

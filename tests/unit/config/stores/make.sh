@@ -15,8 +15,8 @@ k -genkeypair -storetype JKS -keystore ca.jks -storepass "$STORE" -keypass "$KEY
 k -importkeystore -srckeystore ca.jks -srcstorepass "$STORE" -srcalias own -srckeypass "$KEY" \
   -destkeystore key.jks -deststoretype JKS -deststorepass "$STORE" -destkeypass "$KEY" -noprompt
 mv ca.jks two-keys.jks
-k -exportcert -rfc -keystore two-keys.jks -storepass "$STORE" -alias ca > authority.pem
-k -exportcert -rfc -keystore two-keys.jks -storepass "$STORE" -alias own > client.pem
+k -exportcert -rfc -keystore two-keys.jks -storepass "$STORE" -alias ca | tr -d "\r" > authority.pem
+k -exportcert -rfc -keystore two-keys.jks -storepass "$STORE" -alias own | tr -d "\r" > client.pem
 
 # the same as PKCS#12, as Java writes it today, and as Java wrote it until 2021 (RC2-40)
 p12() {
