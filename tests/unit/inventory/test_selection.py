@@ -3,7 +3,7 @@ from __future__ import annotations
 import pytest
 
 from failover.errors import GroupNotFound, UsageError
-from failover.inventory.selection import Known, Selection, choose
+from failover.inventory.selection import Known, Selection, choose, require_topics
 from failover.model.groups import GroupType, ListedGroup
 from failover.model.snapshot import NotPlanned
 
@@ -88,6 +88,36 @@ def test_an_unknown_name_goes_on_where_a_listing_was_incomplete_or_it_shall_be_c
     assert choose(Selection(groups=("g",), create=True), known(listed("x")), everything).groups == ("g",)
 
 
+def test_every_mistyped_name_is_told_at_once() -> None:
+    names = [f"nowhere-{number}" for number in range(8)]
+    with pytest.raises(GroupNotFound, match=r"nowhere-0 exists .*; likewise nowhere-1, .* nowhere-5 and 2 more"):
+        choose(Selection(groups=("x", *names)), known(listed("x")), everything)
+
+
+def test_a_mistyped_name_to_leave_out_would_be_planned_and_is_an_error() -> None:
+    where = known(listed("payments", "other"))
+    with pytest.raises(GroupNotFound, match="--exclude-group: group paymets exists on neither") as caught:
+        choose(Selection(exclude=("paymets",)), where, everything)
+    assert caught.value.hint == "did you mean payments?"
+    # it may be a group of the source alone, or of a broker that gave no answer
+    for silent in (known({}, listed("x"), silent_source="a"), known(listed("x"), complete=False)):
+        assert choose(Selection(exclude=("y",)), silent, everything).groups == ("x",)
+
+
+def test_what_is_left_out_by_hand_is_said_even_of_connect_workers() -> None:
+    where = known({}, listed("a-mm2", protocol="connect"))
+    assert choose(Selection(exclude=("a-mm2",)), where, everything).left_out == (NotPlanned("a-mm2", "excluded"),)
+
+
+def test_topics_by_their_name_on_either_side() -> None:
+    mirrored = {"a.orders": "orders", "a.fees": "fees"}
+    assert require_topics((), mirrored, "a->b") == mirrored
+    assert require_topics(("orders",), mirrored, "a->b") == {"a.orders": "orders"}
+    assert require_topics(("a.orders", "fees"), mirrored, "a->b") == mirrored
+    with pytest.raises(UsageError, match="topic feed is not mirrored by a->b"):
+        require_topics(("fees", "feed"), mirrored, "a->b")
+
+
 def test_a_silent_source_is_named_in_the_error() -> None:
     with pytest.raises(GroupNotFound, match=r"primary was not asked or gave no answer"):
         choose(Selection(groups=("g",)), known({}, silent_source="primary"), everything)
@@ -98,6 +128,14 @@ def test_a_pattern_without_a_match_and_one_that_is_none_are_errors() -> None:
         choose(Selection(pattern="nothing.*"), known(listed("x")), everything)
     with pytest.raises(UsageError, match="is no regular expression"):
         choose(Selection(pattern="("), known(listed("x")), everything)
+    with pytest.raises(GroupNotFound) as caught:
+        choose(Selection(pattern="orders-*"), known(listed("orders-1")), everything)
+    assert caught.value.hint == "if a shell pattern was meant, write orders-.*"
+
+
+def test_a_pattern_is_read_as_the_flows_own_filter_is() -> None:
+    chosen = choose(Selection(pattern=r"(?!old)\p{Lower}+"), known(listed("older", "newer", "UPPER")), everything)
+    assert chosen.groups == ("newer",)
 
 
 def test_five_thousand_groups_are_chosen_from_both_sides() -> None:
