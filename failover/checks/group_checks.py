@@ -126,8 +126,19 @@ def streams_state(look: Look) -> Iterator[Finding]:
 
 
 def group_excluded(look: Look) -> Iterator[Finding]:
-    """Groups that the flow's own filters leave out of every checkpoint."""
-    excluded = [left.group for left in look.snapshot.not_planned if left.why == "excluded"]
+    """Groups that the flow's own filters leave out of every checkpoint; planned ones among them were named by hand."""
+    outside = frozenset(look.snapshot.outside_filters)
+    planned = [group.group for group in look.groups if group.group in outside]
+    if planned:
+        yield Finding(
+            "group-excluded",
+            Severity.INFO,
+            some(planned),
+            f"{count(len(planned), 'group')} planned by name though the flow's groups and groups.exclude leave "
+            f"{'it' if len(planned) == 1 else 'them'} out: MM2 writes no checkpoints there",
+            "plan while the source is up; for later add the name to groups, or take it out of groups.exclude",
+        )
+    excluded = [left.group for left in look.snapshot.not_planned if left.why == "excluded" and left.group in outside]
     if excluded:
         are = "is" if len(excluded) == 1 else "are"
         yield Finding(

@@ -241,7 +241,11 @@ class _Look:
             unmirrored=ends,
             waiting={} if waiting is None else soon(waiting, until, {}),
             writers=writers(target_first, flow.internal),
-            outside_filters=tuple(group for group in groups if not flow.groups.matches(group)),
+            outside_filters=tuple(
+                name
+                for name in (*groups, *(left.group for left in candidates.left_out))
+                if not flow.groups.matches(name)
+            ),
             by_time=offsets_by_time(times.moment(self.taken), (target, target_view), wanted),
             gone_back=gone_back(
                 times.rewind_seconds,

@@ -178,8 +178,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     → log end as last known, at ``last_source_seen``, for when the source does not answer now.
     ``tracked``: group → target partition → what was kept of groups whose commits the source does not tell now.
     ``originals``: target topics whose topic on the source is a copy of them (failback). ``unmirrored``: by target
-    partition of these, where it is known. ``outside_filters``: groups that are in ``groups`` because they were named,
-    though the flow's filters do not take them. ``waiting``: by source partition, where the target lacks something and
+    partition of these, where it is known. ``outside_filters``: groups that the flow's filters do not take, left out
+    or in ``groups`` because they were named. ``waiting``: by source partition, where the target lacks something and
     records were read. ``writers``: group → the program that its members on the target are, of those that write there
     what a plan is about (MirrorMaker 2, this tool's own). ``by_time``, ``gone_back``: asked for by an option,
     None otherwise.

@@ -200,10 +200,16 @@ def test_rewound_by_the_source_alone():
 
 def test_subscription_and_exclusion():
     assert severities(world(**QUIET), "subscription-changes") == [Severity.INFO]
-    left = (NotPlanned("console-consumer-1", "excluded"), NotPlanned("jobs", "share"))
-    (finding,) = [f for f in plan(world(not_planned=left, **QUIET)).findings if f.code == "group-excluded"]
-    assert finding.message == "1 group is excluded by the flow's groups and groups.exclude"
-    assert finding.subject == "console-consumer-1"
+    left = (
+        NotPlanned("console-consumer-1", "excluded"),
+        NotPlanned("jobs", "share"),
+        NotPlanned("by-hand", "excluded"),
+    )
+    snapshot = world(not_planned=left, outside_filters=("console-consumer-1", "payments"), **QUIET)
+    named, excluded = [f for f in plan(snapshot).findings if f.code == "group-excluded"]
+    assert excluded.message == "1 group is excluded by the flow's groups and groups.exclude"
+    assert (named.subject, excluded.subject) == ("payments", "console-consumer-1")
+    assert "MM2 writes no checkpoints there" in named.message
 
 
 def test_find_works_without_a_plan():

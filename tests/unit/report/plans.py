@@ -66,6 +66,7 @@ def big(groups: int = 49, partitions: int = 12, *, source: ClusterState = Cluste
             *(NotPlanned(f"console-consumer-{n}", "excluded") for n in range(14)),
             NotPlanned("q", "share"),
         ),
+        "outside_filters": tuple(f"console-consumer-{n}" for n in range(14)),
         "newest_syncs": dict.fromkeys(tps, (2000, 1995)),
         "last_source_ends": {
             TopicPartition("orders", n): 2010 if n in (1, 3) else 3198 if n == 2 else 2000 for n in numbers
@@ -124,6 +125,7 @@ def hostile() -> Plan:
         source=ClusterState.DOWN,
         info=GroupInfo(HOSTILE, True, GroupType.CLASSIC, "Stable", (Member("=1+1\n", "/h\x1b[0m|<i>", "m"),)),
         not_planned=(NotPlanned(HOSTILE + "2", "excluded", (HOSTILE,)),),
+        outside_filters=(HOSTILE + "2",),
         readings=(InternalTopicReading("t", "standby", True, 9, 2, "offset 4: " + HOSTILE),),
     )
     return plan(snapshot)
