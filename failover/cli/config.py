@@ -1,24 +1,27 @@
-"""`failover config show`: effective settings with their origin, secrets masked."""
+"""`failover config`: what is in effect, what is wrong with it, and the same in another form."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import TYPE_CHECKING
 
 import click
 
 from failover.cli.frame import Group, Settings, format_option, pass_settings
-from failover.cli.wiring import choose_flow, load
+from failover.cli.wiring import choose_flow, load, open_cluster, read
 
 if TYPE_CHECKING:
     from failover.config.describe import ShownConfig, ShownFlow, ShownNote, ShownSetting
+    from failover.config.flow import FlowConfig
+    from failover.report.check_text import ConfigCheck
 
 _WIDEST_VALUE = 48
 
 
 @click.group(cls=Group)
 def command() -> None:
-    """Shows what the configuration says; contacts no cluster."""
+    """Shows, checks and converts the configuration; contacts a cluster only for check --connect."""
 
 
 @command.command()
@@ -37,6 +40,62 @@ def show(settings: Settings) -> None:
         flows = [choose_flow(settings, config, allow_reverse=True).flow]
     shown = describe(config, flows)
     settings.emit_value(shown, {"table": lambda: "\n".join(_table(shown, workers=settings.verbosity > 0))})
+
+
+@command.command()
+@click.option("--connect", is_flag=True, help="Try the clusters, and the rights there; nothing is written.")
+@format_option("table", "json", "yaml")
+@pass_settings
+def check(settings: Settings, /, *, connect: bool) -> int:
+    """Finds what MirrorMaker 2 ignores, refuses or takes otherwise than it was meant.
+
+    Exit code 0: nothing above info, 4: warnings, 3: errors. Without --connect no cluster is asked.
+    """
+    from failover.report.check_text import check_text
+
+    found = check_configuration(settings, connect=connect)
+    settings.emit_value(found, {"table": lambda: check_text(found)})
+    severities = {finding.severity for finding in found.findings}
+    return 3 if "error" in severities else 4 if "warning" in severities else 0
+
+
+def check_configuration(settings: Settings, *, connect: bool) -> ConfigCheck:
+    """Reads the configuration and gives every finding about it; ``connect`` asks the clusters too.
+
+    Raises ConfigError for what cannot be read at all.
+    """
+    from failover.checks.access_checks import check_access
+    from failover.checks.config_checks import by_severity, check_config
+    from failover.config.findings import invalid, note_findings, value_findings
+    from failover.config.load import notes_of, resolve_loaded
+    from failover.errors import ConfigError
+    from failover.report.check_text import ConfigCheck
+
+    loaded = read(settings)
+    try:
+        config = resolve_loaded(loaded)
+    except ConfigError as error:
+        findings = [invalid("", error), *note_findings(notes_of(loaded), loaded.shown)]
+        return ConfigCheck(loaded.shown, (), by_severity(findings))
+    flows = [flow for flow in config.enabled_flows if _fits(settings, flow)]
+    findings = [*note_findings(config.notes, config.path), *value_findings(config), *check_config(config)]
+    asked: list[str] = []
+    if connect:
+        from failover.config.flow import SelectedFlow
+        from failover.inventory.config_look import try_clusters
+
+        selected = [SelectedFlow(flow, flow.source.alias, flow.target.alias) for flow in flows]
+        if settings.source_down:
+            settings.say("--source-down: only the targets are asked")
+        opened = partial(open_cluster, settings)
+        accesses = try_clusters(config, selected, opened, target_only=settings.source_down)
+        asked = list(dict.fromkeys(access.alias for access in accesses if access.trouble is None))
+        findings += check_access(accesses)
+    return ConfigCheck(config.path, tuple(flow.name for flow in flows), by_severity(findings), tuple(asked))
+
+
+def _fits(settings: Settings, flow: FlowConfig) -> bool:
+    return settings.source in (None, flow.source.alias) and settings.target in (None, flow.target.alias)
 
 
 def _table(shown: ShownConfig, *, workers: bool) -> Iterator[str]:

@@ -15,6 +15,7 @@ from failover.state.folder import StateFolder, default_folder
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.config.load import Loaded
     from failover.config.settings import Setting
     from failover.kafka.port import Cluster
 
@@ -34,9 +35,16 @@ def operator() -> str:
 
 def load(settings: Settings) -> Config:
     """Loads the configuration the global options name."""
-    from failover.config.load import load_config
+    from failover.config.load import resolve_loaded
 
-    return load_config(
+    return resolve_loaded(read(settings))
+
+
+def read(settings: Settings) -> Loaded:
+    """Reads the configuration the global options name, without resolving it."""
+    from failover.config.load import read as read_config
+
+    return read_config(
         settings.config,
         settings.overrides,
         secrets_dir=settings.secrets_dir,

@@ -33,6 +33,13 @@ class Loaded(msgspec.Struct, frozen=True):
     secrets_dir: str = ""
 
     @property
+    def shown(self) -> str:
+        """Names what was read, without what may be a password in an address."""
+        from failover.config.documents import address_shown, is_address
+
+        return ", ".join(address_shown(path) if is_address(path) else path for path in self.paths)
+
+    @property
     def properties(self) -> PropertiesDocument | None:
         """Gives the mm2.properties file, None where the configuration is of another form."""
         (first, *_) = self.documents
@@ -117,11 +124,8 @@ def resolve_loaded(loaded: Loaded) -> Config:
     connectors = [connector for one in loaded.documents if isinstance(one, list) for connector in one]
     if resources and (connectors or len(resources) > 1):
         raise ConfigError("a Strimzi resource is given alone", hint="it names all connectors; take the others out")
-    where = ", ".join(loaded.paths)
+    where = loaded.shown
     if not resources:
-        from failover.config.documents import address_shown, is_address
-
-        where = ", ".join(address_shown(path) if is_address(path) else path for path in loaded.paths)
         return resolve_connectors(connectors, where, loaded.raw, secrets_dir=loaded.secrets_dir)
     (resource,) = resources
     raw = dict(loaded.raw)

@@ -30,6 +30,11 @@ _ROLE_PREFIXES = tuple(f"{role}." for role in ROLES)
 _FREE_PREFIXES = ("config.providers", "topic.creation.", "transforms.", "predicates.", "listeners.", "metrics.context.")
 # `1  # comment`: Java has no comments behind a value. A `#` without a blank before it may belong to the value.
 _TRAILING_COMMENT = re.compile(r"(?:^|\s)(?:#|//|!)\s|(?:^|\s)#\S*$")
+# What guides write into mm2.properties though it belongs elsewhere.
+_ELSEWHERE = {
+    **dict.fromkeys(("auto.create.topics.enable", "delete.topic.enable", "message.max.bytes"), "broker"),
+    **dict.fromkeys(("max.message.bytes", "retention.ms", "cleanup.policy", "min.insync.replicas"), "topic"),
+}
 _NOT_COMMENTED = ("jaas.config", "password", "metadata")
 
 
@@ -157,8 +162,8 @@ def on_unofficial(key: str, rest: str, setting: Setting) -> Note | None:
     official = UNOFFICIAL.get(rest)
     if official is None:
         return None
-    also = "; failover replicate does" if rest.endswith(".regex") else ""
-    message = f"MM2 does not read {key}, so {official} has its default{also}"
+    also = f"; failover replicate does where {official} is not set" if rest.endswith(".regex") else ""
+    message = f"MM2 does not read {key}{also}"
     return Note("unofficial", key, message, setting.origin, f"write {key.removesuffix(rest)}{official}")
 
 
@@ -220,6 +225,9 @@ def _on_top_level(key: str, setting: Setting, source: str, target: str, aliases:
     owner, _, rest = key.partition(".")
     if "->" in owner or rest in CLIENT_KEYS or (rest == "enabled" and owner not in CONNECTOR_KEYS):
         return _stray(key, setting, aliases)
+    if owner_of := _ELSEWHERE.get(key):
+        message = f"{key} is a setting of a {owner_of}: MM2 does not know it and ignores it"
+        return Note("unknown-key", key, message, setting.origin, f"set it on the {owner_of}")
     near = nearest(key, CONNECTOR_KEYS | DRIVER_KEYS | STORAGE_KEYS, 0.75)
     if key.startswith(WORKER_PREFIXES):
         # It reaches the worker, where a converter's own settings may have any name.

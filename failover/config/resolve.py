@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from failover.config import mm2
 from failover.config.flow import ClusterConfig, Config, FlowConfig
 from failover.config.java_client import client_notes, is_own_client_key
-from failover.config.mm2_keys import ASSUMED_VERSION, CONNECTORS, SOURCE, connector_defaults
+from failover.config.mm2_keys import ASSUMED_VERSION, CONNECTORS, SOURCE, UNOFFICIAL, connector_defaults
 from failover.config.notes import notes_on_keys
 from failover.config.properties import PropertiesDocument
 from failover.config.providers import Provider, Providers, declared_in
@@ -118,8 +118,10 @@ def _providers(raw: Raw, aliases: Sequence[str], alias: str) -> dict[str, Provid
 def _flow(raw: Raw, source: ClusterConfig, target: ClusterConfig, version: tuple[int, int]) -> FlowConfig:
     connectors: dict[str, Settings] = {}
     providers = target.providers
+    # MM2 drops these at top level as it does any name it does not know; `failover replicate` reads them.
+    guides = {key: raw[key] for key in UNOFFICIAL if key.endswith(".regex") and key in raw}
     for connector in CONNECTORS:
-        given = mm2.connector_properties(raw, source.alias, target.alias, connector)
+        given = guides | mm2.connector_properties(raw, source.alias, target.alias, connector)
         defaults = connector_defaults(connector, version)
         connectors[connector] = Settings(mm2.apply_aliases(given, version), defaults, providers.resolve)
     worker = Settings(mm2.worker_properties(raw, source.alias, target.alias), resolve=providers.resolve)

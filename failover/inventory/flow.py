@@ -64,14 +64,19 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
         return None if self.opposite is None else self.opposite.source_topic(topic)
 
 
-def flow_of(config: Config, selected: SelectedFlow) -> Flow:
-    """Works out the rules of the selected flow; raises ``ConfigError`` for settings MM2 itself would refuse."""
+def flow_of(config: Config, selected: SelectedFlow, *, unofficial: bool = False) -> Flow:
+    """Works out the rules of the selected flow; raises ``ConfigError`` for settings MM2 itself would refuse.
+
+    ``unofficial``: filters also read what only guides write (``topics.regex``), which MM2 does not.
+    """
     others = (
         _flow(config, other, other.source.alias, other.target.alias)
         for other in config.enabled_flows
         if other.target.alias == selected.target and other.source.alias != selected.source
     )
-    flow = _flow(config, selected.flow, selected.source, selected.target, reversed_=selected.reversed)
+    flow = _flow(
+        config, selected.flow, selected.source, selected.target, reversed_=selected.reversed, unofficial=unofficial
+    )
     back = selected.flow if selected.reversed else _flow_between(config, selected.target, selected.source)
     # A flow that is not even configured may have been; then it most likely was like the one that is.
     opposite = _flow(config, back or selected.flow, selected.target, selected.source, reversed_=back is None)
@@ -83,7 +88,9 @@ def _flow_between(config: Config, source: str, target: str) -> FlowConfig | None
     return next((flow for flow in config.flows if (flow.source.alias, flow.target.alias) == (source, target)), None)
 
 
-def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False) -> Flow:
+def _flow(
+    config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False, unofficial: bool = False
+) -> Flow:
     own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
     settings = flow.connectors[SOURCE].texts() | own
     if reversed_:
@@ -96,8 +103,8 @@ def _flow(config: Config, flow: FlowConfig, source: str, target: str, *, reverse
     return Flow(
         info=FlowInfo(source, target, policy.name, policy.separator, reversed=reversed_),
         policy=policy,
-        topics=selection_from(settings, source, target, policy),
-        groups=group_filter(checkpoint, config.mm2_version),
+        topics=selection_from(settings, source, target, policy, unofficial=unofficial),
+        groups=group_filter(checkpoint, config.mm2_version, unofficial=unofficial),
         internal=internal,
         group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
         mm2_version=config.mm2_version,

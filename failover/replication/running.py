@@ -147,9 +147,9 @@ def flow_rules(config: Config, flow_config: FlowConfig) -> Flow:
     ends = {flow_config.source.alias, flow_config.target.alias}
     both = tuple(flow for flow in config.flows if {flow.source.alias, flow.target.alias} == ends)
     try:
-        return flow_of(msgspec.structs.replace(config, flows=both), selected)
+        return flow_of(msgspec.structs.replace(config, flows=both), selected, unofficial=True)
     except ConfigError:
-        return flow_of(msgspec.structs.replace(config, flows=(flow_config,)), selected)
+        return flow_of(msgspec.structs.replace(config, flows=(flow_config,)), selected, unofficial=True)
 
 
 def flows_of(config: Config, flow_configs: Sequence[FlowConfig] | None = None) -> list[Flow]:

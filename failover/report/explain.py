@@ -20,15 +20,17 @@ class Explanation(NamedTuple):
 
 def entries() -> dict[str, Explanation]:
     """Gives every entry by its word."""
+    from failover.report.explain_config import CONFIG
     from failover.report.explain_errors import ERRORS
     from failover.report.explain_findings import FINDINGS
     from failover.report.explain_reasons import REASONS
     from failover.report.explain_replicator import REPLICATOR
+    from failover.report.explain_status import STATUS
     from failover.report.explain_words import WORDS
 
     return {
         word: Explanation(word, *rest)
-        for table in (REPLICATOR, ERRORS, FINDINGS, WORDS, REASONS)
+        for table in (STATUS, REPLICATOR, CONFIG, ERRORS, FINDINGS, WORDS, REASONS)
         for word, rest in table.items()
     }
 
