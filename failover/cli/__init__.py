@@ -12,6 +12,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "demo": ("failover.cli.demo", "The whole story on this machine in under two minutes."),
     "lab": ("failover.cli.lab", "Two real Kafka clusters on loopback to try things on."),
     "config": ("failover.cli.config", "What the configuration says and where each value comes from."),
+    "status": ("failover.cli.status", "Ready or not, and what a failover would cost this second."),
     "plan": ("failover.cli.plan", "Dry run: what execute would commit, and what it costs."),
     "execute": ("failover.cli.execute", "Commit a plan's offsets to the target."),
     "verify": ("failover.cli.verify", "Does the target hold what was written, and who came back."),

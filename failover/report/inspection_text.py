@@ -14,6 +14,7 @@ from failover.model.inspection import (
     Row,
     UnreadableRecord,
 )
+from failover.report.findings_text import markdown_table
 from failover.report.inert import inert_line, inert_markdown
 from failover.report.table import labelled, shorten, table
 from failover.report.values import age, count, things
@@ -70,9 +71,7 @@ def inspection_markdown(found: Inspection) -> str:
     headers = HEADERS[found.what]
     lines = [f"# {found.what} of {inert_markdown(found.source)}->{inert_markdown(found.target)}", ""]
     lines += [f"- {inert_markdown(note)}" for note in found.notes]
-    lines += ["", f"| {' | '.join(headers)} |", "|" + "--|" * len(headers)]
-    for row in found.records:
-        lines.append("| " + " | ".join(inert_markdown(cell) for cell in cells(row, found.taken)) + " |")
+    lines += ["", *markdown_table(headers, [cells(row, found.taken) for row in found.records])]
     lines += ["", _last(found)]
     return "\n".join(lines) + "\n"
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from failover.model.translated import GroupTranslation, TranslatedOffset
+from failover.report.findings_text import markdown_table
 from failover.report.inert import inert_line, inert_markdown
 from failover.report.phrases import phrase
 from failover.report.table import labelled, table
@@ -34,15 +35,9 @@ def translation_text(found: GroupTranslation, *, width: int = 100) -> str:
 
 def translation_markdown(found: GroupTranslation) -> str:
     """Writes the rows as a Markdown table."""
-    lines = [
-        f"# Group {inert_markdown(found.group)}, {inert_markdown(found.source)}->{inert_markdown(found.target)}",
-        "",
-        f"| {' | '.join(HEADERS)} |",
-        "|" + "--|" * len(HEADERS),
-    ]
-    rows = [_cells(one, found) for one in found.partitions]
-    lines += ["| " + " | ".join(inert_markdown(cell) for cell in row) + " |" for row in rows]
-    return "\n".join(lines) + "\n"
+    title = f"# Group {inert_markdown(found.group)}, {inert_markdown(found.source)}->{inert_markdown(found.target)}"
+    rows = markdown_table(HEADERS, [_cells(one, found) for one in found.partitions])
+    return "\n".join([title, "", *rows]) + "\n"
 
 
 def _cells(one: TranslatedOffset, found: GroupTranslation) -> tuple[str, ...]:
