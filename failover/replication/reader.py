@@ -204,6 +204,9 @@ class Reader:
         self.fetches += 1
         answer = await self._cluster.send(self.node, call, purpose=_PURPOSE, patience=wait / 1000)
         self._events.heard("source", self.node)
+        if self._gate is not None and not self._gate.is_set():
+            self._session.lost()  # what came meanwhile is read again
+            return
         if not self._session.answered(answer):
             await asyncio.sleep(_AFTER_REFUSAL)
             return

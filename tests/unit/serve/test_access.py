@@ -57,9 +57,8 @@ def test_without_credentials_nothing_but_health_answers(tmp_path):
     assert len(found) > 25
     assert {each for each in found if found[each] != 401} == {("GET", "/health"), ("HEAD", "/health")}
     assert not any(connector.switch.turns for connector in made.connectors.values())
-    assert (
-        statuses(made, GUARDED, [("GET", "/health/", {}), ("GET", "/health/metrics", {}), ("PUT", "/health", {})]) == [401] * 3
-    )
+    odd = [("GET", "/health/", {}), ("GET", "/health/metrics", {}), ("PUT", "/health", {})]
+    assert statuses(made, GUARDED, odd) == [401, 401, 401]
 
 
 @pytest.mark.parametrize(
