@@ -29,7 +29,7 @@ from failover.replication.reader import Reader
 from failover.replication.recorder import Recorder
 from failover.replication.route import Room, Route
 from failover.replication.shard import Shard
-from failover.replication.shards import shard_of, transactional_id
+from failover.replication.shards import LEAD, shard_of, transactional_id
 from failover.replication.starting import Starter
 from failover.replication.syncs import Syncs
 from failover.replication.topics import Topics
@@ -112,6 +112,7 @@ class Engine:
         await self._starter.read_anchors()
         self._topics.recorded = self._starter.recorded
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
+        self.shard(LEAD).begin()
         self._look.set()
         forgotten_ms = await self._topics.transactional_expiration_ms()
         keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
@@ -283,6 +284,8 @@ class Engine:
                 events=self,
                 turns=self._turns,
                 required=self.options.exactly_once == "required",
+                lead=None if number == LEAD else self.shard(LEAD),
+                unused=self._positions.partition_of(number),
             )
             self.spawn(shard.run())
         return shard
@@ -374,7 +377,7 @@ class Engine:
         while True:
             await asyncio.sleep(seconds)
             for shard in self.shards.values():
-                shard.keep(self._positions.partition_of(shard.number))
+                shard.keep()
 
     async def _finish(self) -> None:
         """Sends nothing new, waits for what is on its way, writes down where every lane stands."""

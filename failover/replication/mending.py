@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _OUT_OF_RANGE, _UNKNOWN_TOPIC = 1, 3
+_INVALID_TIMESTAMP = 32
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _SMALL = Limits().small_bytes
 _GONE = frozenset({_UNKNOWN_TOPIC, 100, 103})
@@ -63,7 +64,7 @@ class Mender:
             if refused and self._smaller(route):
                 return
             if refused:
-                self.say(route, f"the target refuses it: {reason}")
+                self.say(route, f"the target refuses it: {reason}{_refusal(route)}")
                 lane.forget()
                 route.count()
                 if options.restart == "never":
@@ -348,3 +349,19 @@ class Mender:
         route.lane.move(upstream)
         route.count()
         self._engine.recorder.moved(route, 0)
+
+
+def _refusal(route: Route) -> str:
+    """Says from which record of the source on the target takes nothing, and which of its settings decides that."""
+    lane = route.lane
+    if lane.fault is None or not lane.flights:
+        return ""
+    # Not where the batch ends, nor its size where it has several records: it grows while it waits, and is told once.
+    batch, topic = lane.flights[0].outgoing, lane.target.topic
+    cause = ""
+    if lane.fault.number in _TOO_LARGE:
+        size = f", {len(batch.data)} bytes" if batch.records == 1 else ""
+        cause = f"{size}; max.message.bytes of {topic} allows less"
+    elif lane.fault.number == _INVALID_TIMESTAMP:
+        cause = f"; message.timestamp.before.max.ms and .after.max.ms of {topic} allow other timestamps"
+    return f" (source offset {batch.first_source_offset}{cause})"

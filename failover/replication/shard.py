@@ -19,6 +19,7 @@ _log = logging.getLogger(__name__)
 
 _UNSUPPORTED, _NO_MAPPING = 35, 49
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
+_LEAD_SECONDS = 10.0
 
 Start = Callable[[Sequence[Route]], Awaitable[None]]
 """Finds where each route goes on and starts its lane, or says in ``Route.reason`` why it cannot."""
@@ -53,10 +54,14 @@ class Shard:
     - A new epoch is asked for only while none of the shard's lanes has a batch on its way.
     - After the first, each new epoch is taken from this worker's own (Kafka: KIP-360): one that was overtaken gets
       ``ProducerFenced`` and stops, so two workers never take a shard from one another in turns.
+    - One shard of a flow leads: every worker takes it before any other, so whoever took it last is the owner of all.
+      Workers that start at the same moment may take the others from one another, each some. Whoever is shut out of one
+      proves that the leading one is still its own and takes that shard back; who cannot has been overtaken.
 
-    ``guarded``: False where the target does not let us fence (no right on the transactional id, a broker without the
-    requests): what one worker writes is exact then, a second one is not held off. ``producers``: every producer id with
-    which this shard has written.
+    ``lead``: the leading shard, None for that one itself. ``unused``: a partition that holds no data, over which the id
+    can be used. ``taken``: whether it was ever ours. ``guarded``: False where the target does not let us fence (no
+    right on the transactional id, a broker without the requests): what one worker writes is exact then, a second one is
+    not held off. ``producers``: every producer id with which this shard has written.
     """
 
     def __init__(
@@ -69,6 +74,8 @@ class Shard:
         events: ShardEvents,
         turns: asyncio.Semaphore,
         required: bool,
+        lead: Shard | None = None,
+        unused: TopicPartition | None = None,
     ) -> None:
         self.number = number
         self.transactional_id = transactional_id
@@ -78,6 +85,11 @@ class Shard:
         self.guarded = True
         self.generation = 0
         self.producers: set[int] = set()
+        self.taken = asyncio.Event()
+        self._lead = lead
+        self._unused = unused
+        self._proof: asyncio.Future[bool] | None = None
+        self._over = False
         self._target = target
         self._start = start
         self._events = events
@@ -86,7 +98,7 @@ class Shard:
         self._new: dict[Route, None] = {}
         self._used: dict[TopicPartition, int] = {}
         self._doubt = ""
-        self._keep: TopicPartition | None = None
+        self._keep = False
         self._work = asyncio.Event()
         self._quiet = asyncio.Event()
 
@@ -120,8 +132,24 @@ class Shard:
     def owned(self) -> bool:
         return self.producer_id >= 0
 
+    def begin(self) -> None:
+        """Takes the shard though it has no lane yet."""
+        self._work.set()
+
+    async def proven(self) -> bool:
+        """Says whether the shard is still this worker's, by using its id; waits for an answer as long as it takes."""
+        if self._over or not self.guarded or self._unused is None:
+            return False
+        self._proof = self._proof or asyncio.get_running_loop().create_future()
+        self.keep()
+        return await asyncio.shield(self._proof)
+
     async def run(self) -> None:
         """Works until cancelled, or until another worker has taken the shard."""
+        if self._lead is not None:
+            with contextlib.suppress(TimeoutError):  # better without it than not at all
+                async with asyncio.timeout(_LEAD_SECONDS):
+                    await self._lead.taken.wait()
         pause, left, said, taking = 0.0, False, "", True
         while True:
             pause = min(max(pause * 2, _FIRST_PAUSE), _LONGEST_PAUSE) if left else 0.0
@@ -136,14 +164,23 @@ class Shard:
                         await self._take()
                     elif self._new:
                         await self._extend()
-                    elif self._keep is not None:
-                        await self._use_id(self._keep)
+                    elif self._keep and self._unused is not None:
+                        await self._use_id(self._unused)
             except ProducerFenced as error:
                 self.sending = False
                 if error.number == _NO_MAPPING and not taking:
                     # Forgotten while the target was away, or since then another's: its owner is given the next epoch.
                     self.doubt("the target does not know its transactional id as this producer's any more")
                     continue
+                if self._lead is not None and self.guarded and await self._lead.proven():
+                    _log.warning(
+                        "shard %d: another worker, which has been overtaken itself, had it; taken back", self.number
+                    )
+                    self.producer_id = self.epoch = -1
+                    self.doubt("another worker had it for a while")
+                    continue
+                self._over = True
+                self._proved(False)
                 self._events.fenced(self, error)
                 return
             except (ClusterError, BrokerError) as error:
@@ -151,15 +188,15 @@ class Shard:
                 left, said = True, str(error)
             else:
                 said = ""
-                left = bool(self._new or self._doubt or self._keep is not None)
+                left = bool(self._new or self._doubt or self._keep)
 
-    def keep(self, partition: TopicPartition) -> None:
-        """Has the transactional id used once, over a partition that holds no data, so that it is not forgotten.
+    def keep(self) -> None:
+        """Has the transactional id used once, over ``unused``, so that it is not forgotten.
 
         In its turn: while a new epoch is taken, the present one would be refused as an old owner's.
         """
-        if self.owned and self.guarded:
-            self._keep = partition
+        if self.owned and self.guarded and self._unused is not None:
+            self._keep = True
             self._work.set()
 
     # -- inside ----------------------------------------------------------------------------------
@@ -178,6 +215,7 @@ class Shard:
             routes, leaderless = await self._led(list(self.routes.values()))
             await self._fence(routes)
             self.generation += 1
+            self.taken.set()
             self._new.update(dict.fromkeys(leaderless))
             # A doubt that came meanwhile, say because this process stood still, is of this epoch, too.
             self.sending = not self._doubt
@@ -187,8 +225,14 @@ class Shard:
             raise
 
     async def _use_id(self, partition: TopicPartition) -> None:
-        await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
-        self._keep = None
+        left_out = await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
+        self._keep = False
+        self._proved(not left_out)
+
+    def _proved(self, ours: bool) -> None:
+        if self._proof is not None and not self._proof.done():
+            self._proof.set_result(ours)
+        self._proof = None
 
     async def _extend(self) -> None:
         """Fences further partitions at the epoch we have and starts their lanes."""
@@ -238,7 +282,8 @@ class Shard:
             else:
                 self.producer_id, self.epoch = fenced.producer_id, fenced.epoch
                 self.producers.add(self.producer_id)
-                self._keep = None
+                self._keep = False
+                self._proved(True)
                 routes[:] = self._without(routes, fenced.left_out)
                 return
         self.producer_id, self.epoch = await new_producer_id(self._target)
@@ -257,6 +302,8 @@ class Shard:
 
     async def _led(self, routes: list[Route]) -> tuple[list[Route], list[Route]]:
         """Parts routes by whether their target partition has a leader: one without would hold up the fence."""
+        if not routes:
+            return [], []
         leaders = await self._target.leaders({route.lane.target for route in routes}, refresh=True)
         led, leaderless = [], []
         for route in routes:

@@ -6,6 +6,8 @@ from failover.mm2.connect_offsets import murmur2
 from failover.model.names import TopicPartition
 
 SHARDS = 64
+LEAD = 1
+"""The shard that each worker takes before any other: whoever took it last owns the flow."""
 
 
 def shard_of(tp: TopicPartition) -> int:

@@ -64,6 +64,9 @@ class Flow:
         worker = Worker(self, name, process, self.pair.lab.folder / f"{name}.log")
         try:
             yield worker
+        except BaseException as error:
+            error.add_note(tail(self.pair.lab.folder / f"{name}.log", 30))
+            raise
         finally:
             if self.pair.lab.running(name) is not None:
                 self.pair.lab.kill(name)

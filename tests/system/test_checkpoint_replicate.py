@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import contextlib
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,7 @@ import pytest
 from failover.model.names import TopicPartition
 from tests.system.checkpointing import EVERY_SECOND, wait_kept
 from tests.system.pair import Pair
+from tests.system.remote_cluster_utils import java_translates
 from tests.system.replicating import Flow, Worker
 from tests.system.typed import by_name, offsets, plan
 
@@ -18,7 +20,9 @@ class Running:
     """Is a flow being copied, with one topic of 2,000 records."""
 
     def __init__(self, pair: Pair, flow: Flow, worker: Worker, topic: str) -> None:
-        self.pair, self.flow, self.worker, self.topic = pair, flow, worker, topic
+        self.pair, self.flow, self.topic = pair, flow, topic
+        self.workers = [worker]
+        self.restart: Callable[[], None]
         self.remote = flow.remote(topic)
         self.place = TopicPartition(self.remote, 0)
 
@@ -42,10 +46,13 @@ def copying(pair: Pair) -> Iterator[Running]:
     flow = Flow(pair, rf"{stem}\..*", EVERY_SECOND)
     topic = pair.create_topic("a", f"{stem}.orders")
     pair.produce("a", topic, 2000)
-    with flow.worker() as worker:
+    with contextlib.ExitStack() as stack:
+        worker = stack.enter_context(flow.worker())
         worker.copied(topic)
-        yield Running(pair, flow, worker, topic)
-        worker.stop()
+        running = Running(pair, flow, worker, topic)
+        running.restart = lambda: running.workers.append(stack.enter_context(flow.worker()))
+        yield running
+        running.workers[-1].stop()
 
 
 def test_positions_are_kept_checkpointed_and_synced_exactly(copying: Running, tmp_path: Path) -> None:
@@ -57,6 +64,7 @@ def test_positions_are_kept_checkpointed_and_synced_exactly(copying: Running, tm
     values = [record.value for record in pair.b.read(copying.remote)[0] if record.offset >= where]
     assert values[0] == pair.a.read(copying.topic)[0][777].value
     assert pair.wait_checkpoint(group, copying.topic, upstream=777, flow=flow.source).downstream == where
+    assert java_translates(pair.bootstrap("b"), flow.source, [group]) == {group: {(copying.remote, 0): (where, "")}}
     copying.stands(group, where)
     # the source is not asked: all of it comes from the target
     made = plan(pair, group, state=tmp_path, config=flow.config, more=("--source-down",), code=None)
@@ -94,3 +102,23 @@ def test_groups_that_consume_on_the_target_are_left_to_it(copying: Running) -> N
     copying.commit(other, 5)
     copying.stands(other, copying.kept(other, 5))  # so a round has passed
     assert copying.standing(left) == 130
+
+
+def test_a_worker_that_was_killed_leaves_no_group_behind(copying: Running) -> None:
+    """MirrorMaker 2 translates nothing for groups that stand before its start; here the next commit is placed."""
+    pair = copying.pair
+    lagging, resting = pair.name("lagging"), pair.name("resting")
+    places = {}
+    for group in (lagging, resting):
+        copying.commit(group, 300)
+        places[group] = copying.kept(group, 300)
+        copying.stands(group, places[group])
+    copying.workers[-1].kill()
+    pair.produce("a", copying.topic, 500)
+    copying.commit(lagging, 700)
+    copying.restart()
+    moved = copying.kept(lagging, 700)
+    assert moved == places[lagging] + 400
+    assert pair.wait_checkpoint(lagging, copying.topic, upstream=700, flow=copying.flow.source).downstream == moved
+    assert copying.kept(resting, 300) == places[resting]
+    assert copying.standing(resting) == places[resting]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Iterator
 
 import pytest
@@ -72,6 +73,15 @@ def test_a_source_topic_made_anew_is_copied_behind_the_old_one(scene: Scene) -> 
     scene.worker.until(lambda: sum(map(len, scene.flow.copy([topic]).values())) >= 160, what="old and new records")
     assert contents(scene.flow.copy([topic])) == contents(wanted)
     scene.worker.says(topic, "source-recreated", times=2)
+    # offset syncs of the old topic lie before those of the new one, and tell nothing about it
+    group = scene.pair.name("group")
+    scene.pair.commit("a", group, {(topic, 0): 15})
+    ran = scene.pair.run_cli("plan", "--group", group, "--format", "json", config=scene.flow.config)
+    [planned] = [part for part in ran.json()["groups"][0]["partitions"] if part["action"] == "commit"]
+    copies = scene.flow.copy([topic])[TopicPartition(topic, 0)]
+    unread = after[TopicPartition(topic, 0)][15].value
+    assert next(record.value for record in copies if record.offset >= planned["offset"]) == unread
+    assert (planned["precision"], planned["skipped"]) == ("exact", 0)
 
 
 @pytest.mark.parametrize("made_anew", [True, False], ids=["made anew", "deleted"])
@@ -111,6 +121,7 @@ def test_what_the_target_refuses_holds_up_its_partition_alone(scene: Scene) -> N
     pair = scene.pair
     fill(pair, flow, scene.create("refused", 2))
     stands_still(worker, topic)
+    assert worker.lines(f"{topic}-0 ->", "source offset 5", f"max.message.bytes of {flow.remote(topic)} allows less")
     pair.produce("a", topic, 30, partition=1)
     worker.until(lambda: len(values(flow, topic, 1)) == 40, what="the other partition goes on")
     pair.a.delete_records(topic, 0, 10)
@@ -124,6 +135,23 @@ def test_what_the_target_refuses_holds_up_its_partition_alone(scene: Scene) -> N
     wanted = [b"%d" % at for at in (*range(5), *range(10, 16))]
     assert values(flow, topic) == [*wanted, b"large".ljust(10_000)]
     assert len(worker.says(f"{topic}-0 ->", "goes on", times=2)) == 2
+
+
+def test_records_older_than_the_target_takes_hold_up_their_partition_alone(scene: Scene) -> None:
+    """A copy keeps its record's timestamp, and a topic may be set to take no old ones."""
+    flow, worker, topic = scene.flow, scene.worker, scene.create("aged", 2)
+    day = 86_400_000
+    remote = scene.pair.create_topic("b", flow.remote(topic), 2, config={"message.timestamp.before.max.ms": str(day)})
+    old = int(time.time() * 1000) - 400 * day
+    for partition, timestamps in ((0, [0, 0, old, 0]), (1, [0] * 4)):
+        for number, timestamp in enumerate(timestamps):
+            send(scene.pair, [(topic, b"%d" % number, None, partition, timestamp, None)])
+    [line] = worker.says(f"{topic}-0 ->", "stands still", "INVALID_TIMESTAMP")
+    assert f"(source offset 2; message.timestamp.before.max.ms and .after.max.ms of {remote} allow other" in line
+    worker.until(lambda: len(values(flow, topic, 1)) == 4, what="the other partition goes on")
+    assert values(flow, topic) == [b"0", b"1"]
+    set_config(scene.pair.b, remote, "message.timestamp.before.max.ms", str(1000 * day))
+    scene.same(topic)
 
 
 def test_records_small_enough_for_the_target_arrive_in_smaller_batches(scene: Scene) -> None:

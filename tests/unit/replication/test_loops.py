@@ -94,3 +94,28 @@ def test_a_flow_that_cannot_be_worked_out_costs_no_other_one_its_rules(tmp_path)
     text = BOTH + "b->a.replication.policy.class = com.acme.Policy\n"
     _, flows, _ = configured(tmp_path, text)
     assert list(flows) == ["a->b"]
+
+
+@pytest.mark.parametrize("written", ["orders", "heartbeats"])
+def test_two_clusters_of_one_alias_do_not_add_prefixes_for_ever(tmp_path, written):
+    """Each side's file calls itself ``local`` and the other ``remote``, so no name tells where a topic was written."""
+    _, flows, loops = configured(
+        tmp_path, "local->remote.enabled = true\nfailover.mm2.version = 4.1\n", clusters="local, remote"
+    )
+    flow = flows["local->remote"]
+    here, there = {written}, set()
+    for _ in range(10):
+        there |= set(choose(flow, here, loops).targets.values())
+        here |= set(choose(flow, there, loops).targets.values())
+    assert there == {f"local.{written}"}
+    assert here == {written, f"local.local.{written}"}
+    [(topic, why)] = choose(flow, here, loops).skipped.items()
+    assert (topic, why) == (
+        f"local.local.{written}",
+        "cycle: it came from local twice, so two clusters are called local",
+    )
+
+
+def test_a_plain_name_that_begins_with_the_alias_is_copied(tmp_path):
+    _, flows, loops = configured(tmp_path, "a->b.enabled = true\n")
+    assert choose(flows["a->b"], ["a.orders"], loops).targets == {"a.orders": "a.a.orders"}

@@ -114,6 +114,7 @@ class Scene:
                 events=self,
                 turns=asyncio.Semaphore(1),
                 required=required,
+                unused=TopicPartition("positions", 3),
             )
             running = asyncio.create_task(self.shard.run())
             async with asyncio.timeout(20):
@@ -266,7 +267,6 @@ def test_where_the_fence_is_required_it_waits_for_the_right_and_says_so_once(sce
 
 def test_keeping_the_id_waits_for_a_new_epoch(scene):
     """Asked for at the present epoch meanwhile, the coordinator would refuse this worker as an old owner."""
-    kept = TopicPartition("positions", 3)
 
     async def script():
         one = scene.route(0)
@@ -274,12 +274,12 @@ def test_keeping_the_id_waits_for_a_new_epoch(scene):
         await scene.until(one)
         scene.target.failures["fence"] = [UNREACHABLE] * 3
         scene.shard.doubt("lost")
-        scene.shard.keep(kept)
+        scene.shard.keep()
         await poll(lambda: scene.target.asked.count("fence") == 5)
         await scene.until(one)
         assert "fence_again" not in scene.target.asked  # the fence was a use of the id
         scene.target.failures["fence_again"] = [UNREACHABLE]
-        scene.shard.keep(kept)
+        scene.shard.keep()
         await poll(lambda: scene.target.asked.count("fence_again") == 2)
 
     scene.run(script)
