@@ -40,6 +40,7 @@ bench: $(VENV)/.test
 	$(PYTEST) -q -s tests/bench
 
 chaos: $(VENV)/.test
+	FAILOVER_TEST_EXAMPLES=600 $(PYTEST) -q -m quick -n $(WORKERS)
 	$(PYTEST) -q tests/chaos
 
 # The import contract comes first: a wrong layer is cheaper to mend than anything below it.

@@ -7,8 +7,12 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+from tests.examples import EXAMPLES
+
 # A property is judged by its answer; how long one example takes says more about the machine.
-hypothesis.settings.register_profile("failover", deadline=None, derandomize=True, print_blob=True)
+hypothesis.settings.register_profile(
+    "failover", max_examples=EXAMPLES, deadline=None, derandomize=True, print_blob=True
+)
 hypothesis.settings.register_profile("random", deadline=None, print_blob=True)  # --hypothesis-profile=random
 hypothesis.settings.load_profile("failover")
 

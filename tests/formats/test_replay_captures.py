@@ -12,8 +12,8 @@ import pytest
 from failover.lab.capture import Capture, read_capture
 from failover.model import Precision, Translation
 from failover.translate.mm2_rule import Untranslatable, offset_sync_store
+from tests.examples import EXAMPLES
 from tests.formats.replay import Replay, partitions
-from tests.unit.translate.worlds import EXAMPLES
 
 CAPTURES = {path.stem: path for path in (Path(__file__).parent / "captures").glob("*.capture")}
 SCENARIOS = (

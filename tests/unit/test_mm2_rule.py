@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from failover.translate.mm2_rule import LatestSyncStore, OffsetSyncStore, Untranslatable, offset_sync_store
+from tests.examples import EXAMPLES
 
 
 def loaded(syncs, *, must_read_to_end=False, live=()) -> OffsetSyncStore:
@@ -201,7 +202,7 @@ def histories(draw):
     return syncs
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(histories())
 def test_shortcuts_change_no_slot(syncs):
     store = loaded(syncs)
@@ -211,7 +212,7 @@ def test_shortcuts_change_no_slot(syncs):
     assert older.kept() == distinct(plain_slots(syncs, replace_by_the_first_rule))
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(histories(), st.lists(st.integers(0, 2**41), min_size=1, max_size=20))
 def test_an_answer_is_a_sync_or_one_behind_the_copy_of_one_below(syncs, asked):
     store = loaded(syncs)

@@ -15,6 +15,7 @@ from failover.kafka.wire.encode import builder
 from failover.model.names import Fault, TopicPartition
 from failover.replication.batches import Kind, Outgoing, stamp
 from failover.replication.lane import IN_FLIGHT, Flight, Lane, State, Trouble
+from tests.examples import EXAMPLES
 from tests.unit.replication.target_partition import EXPIRATION_MS, TargetPartition
 
 PRODUCER = 7
@@ -408,7 +409,7 @@ def outgoing(records: list[Record], following: int) -> Outgoing:
 
 
 # A byte is a step's number, two are its choices; zeros rest.
-@settings(max_examples=300)
+@settings(max_examples=EXAMPLES)
 @given(st.binary(min_size=601, max_size=601))
 def test_every_record_arrives_once_and_in_order_whatever_happens(script):
     World().play(script)

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from failover.replication.anchor import Anchor
 from failover.replication.locate_answer import Located
+from tests.examples import EXAMPLES
 from tests.unit.replication.log_pair import Copying, Datum, MemoryLog, ask
 
 KINDS = {"distinct": 1 << 30, "few": 3, "alike": 1}
@@ -71,7 +72,7 @@ def truth(copying: Copying, answer: object) -> None:
     assert answer.downstream == copying.target.end
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.sampled_from(list(KINDS)), st.booleans())
 def test_our_own_anchors_always_lead_to_the_position(data, kind, committed):
     """Exact anchors, kills at any point, markers of each change of owner: the position, whatever the records are."""
@@ -92,7 +93,7 @@ def test_our_own_anchors_always_lead_to_the_position(data, kind, committed):
         copying.position = answer.upstream
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.sampled_from(list(KINDS)), st.booleans())
 def test_runs_of_mirrormaker_that_were_killed(data, kind, committed):
     """At least once: runs begin below what was copied. Its position bounds, its offset syncs count."""
@@ -115,7 +116,7 @@ def test_runs_of_mirrormaker_that_were_killed(data, kind, committed):
     truth(copying, answer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.booleans())
 def test_runs_of_mirrormaker_whose_offset_syncs_are_lost(data, committed):
     source = data.draw(sources("distinct"))
@@ -134,7 +135,7 @@ def test_runs_of_mirrormaker_whose_offset_syncs_are_lost(data, committed):
         truth(copying, answer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.booleans(), st.booleans(), st.booleans())
 def test_records_lost_on_either_side_never_mislead(data, committed, early, mirrormaker):
     """Compaction before and after the copying, retention on both sides; distinct records."""
@@ -155,7 +156,7 @@ def test_records_lost_on_either_side_never_mislead(data, committed, early, mirro
     truth(copying, ask(source, copying.target, anchors, committed=committed).answer)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(st.data(), st.sampled_from(["distinct", "few"]))
 def test_a_target_that_lost_its_end(data, kind):
     """An unclean election cut the target; anchors and syncs beyond its end are void, those before hold."""

@@ -10,6 +10,7 @@ from failover.kafka.wire.batches import check, split
 from failover.kafka.wire.fetch import Fetched
 from failover.model.names import TopicPartition
 from failover.replication.reading import Stretch, StretchReading, Want
+from tests.examples import EXAMPLES
 from tests.unit.replication.source_log import Data, Datum, Marker, SourceLog, logs
 
 TP = TopicPartition("orders", 0)
@@ -43,7 +44,7 @@ def offsets(places: list[tuple[int, int]]) -> list[int]:
     return [offset for first, count in places for offset in range(first, first + count)]
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(logs, st.data(), st.booleans(), st.booleans())
 def test_a_stretch_tells_records_holes_and_what_is_neither(log, data, committed, keep):
     start = data.draw(st.integers(log.base, log.end))

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from failover.replication.reading import Row, Stretch
 from failover.replication.seed_rule import SURE_STRANGERS, CopiesEnd, NoEnd, copies_end
+from tests.examples import EXAMPLES
 
 
 def stretch(values, *, start=0, at=None, stop=None, appended=False, stamp=True):
@@ -104,7 +105,7 @@ def test_a_log_too_long_to_be_read_whole():
     assert end(originals, long, 40, 40, whole=False).behind == 50
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=EXAMPLES)
 @given(
     st.integers(0, 40),
     st.integers(0, 10),

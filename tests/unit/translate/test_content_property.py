@@ -6,9 +6,10 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from tests.examples import EXAMPLES
 from tests.unit.translate.driving import located
 from tests.unit.translate.oracle import World, check
-from tests.unit.translate.worlds import EXAMPLES, worlds
+from tests.unit.translate.worlds import worlds
 
 few_offsets = st.lists(st.floats(0, 1), min_size=1, max_size=6)
 

@@ -12,9 +12,10 @@ from failover.model import Precision, Proof
 from failover.translate.inverse import Inverse, beside
 from failover.translate.segments import Syncs
 from failover.translate.sync_rule import LogBounds
+from tests.examples import EXAMPLES
 from tests.unit.translate.backwards import all_true, check, inverse_bounds
 from tests.unit.translate.oracle import World
-from tests.unit.translate.worlds import EXAMPLES, worlds
+from tests.unit.translate.worlds import worlds
 
 
 def syncs(*pairs: tuple[int, int]) -> Syncs:

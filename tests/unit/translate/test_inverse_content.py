@@ -10,9 +10,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from failover.model import Precision, Proof
+from tests.examples import EXAMPLES
 from tests.unit.translate.backwards import all_true, check, highest_consumed, inverted
 from tests.unit.translate.oracle import World
-from tests.unit.translate.worlds import EXAMPLES, worlds
+from tests.unit.translate.worlds import worlds
 
 
 def exact(world: World, *copied: int, shared: bool = False) -> None:

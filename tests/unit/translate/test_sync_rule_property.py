@@ -4,8 +4,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from failover.translate.sync_rule import translate
+from tests.examples import EXAMPLES
 from tests.unit.translate.oracle import World, check
-from tests.unit.translate.worlds import EXAMPLES, worlds
+from tests.unit.translate.worlds import worlds
 
 
 def committed(world: World) -> st.SearchStrategy[int]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-
 from hypothesis import strategies as st
 
 from tests.unit.translate.oracle import World
@@ -54,7 +52,3 @@ def worlds(draw: st.DrawFn, *, rare: bool = True, identical: bool = False, compa
         if rare and draw(st.integers(0, 9)) == 9:
             step(draw, world, seldom)
     return world
-
-
-EXAMPLES = int(os.environ.get("FAILOVER_TEST_EXAMPLES", "60"))
-"""Examples a property test tries; the larger tiers ask for thousands."""
