@@ -29,6 +29,7 @@ GROUP_ID_NOT_FOUND = Fault(69, "GROUP_ID_NOT_FOUND", "The group id does not exis
 NON_EMPTY_GROUP = Fault(68, "NON_EMPTY_GROUP", "The group is not empty.")
 SUBSCRIBED = Fault(86, "GROUP_SUBSCRIBED_TO_TOPIC", "The group is subscribed to the topic.")
 NO_AUTHORIZER = Fault(54, "SECURITY_DISABLED", "No Authorizer is configured.")
+FETCH_41 = {1: 18}
 TIMED_OUT = Fault(-185, "_TIMED_OUT", "no answer within the accepted silence", retriable=True)
 
 
@@ -64,6 +65,7 @@ class FakeCluster:
         self.bindings: list[AclBinding] | None = None
         self.users: list[ScramUser] = []
         self.sizes: dict[str, int] = {}
+        self.speaks: dict[int, dict[int, int]] = {}
         self.infos: dict[str, TopicInfo] = {}
         self.logs: dict[TopicPartition, LogRange] = {}
         self.log: dict[TopicPartition, list[Record]] = {}
@@ -192,6 +194,12 @@ class FakeCluster:
     def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
         self._enter("log_bytes", topics)
         return self._fault("log_bytes", None) or {topic: self.sizes.get(topic, 0) for topic in topics}
+
+    def api_versions(self) -> dict[int, dict[int, int]] | Fault:
+        self._enter("api_versions")
+        return self._fault("api_versions", None) or {
+            each.id: dict(self.speaks.get(each.id, FETCH_41)) for each in self.brokers
+        }
 
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
         self._enter("list_groups")

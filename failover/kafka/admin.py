@@ -144,6 +144,10 @@ class KafkaCluster:
 
         return self._beside(lambda wire: log_bytes(wire, topics))
 
+    def api_versions(self) -> dict[int, dict[int, int]] | Fault:
+        """Tells what each broker speaks: broker → API key → highest version."""
+        return self._beside(lambda wire: wire.api_versions())
+
     # -- what findings ask beside the plan ---------------------------------------------------------
 
     def acls(self) -> tuple[AclBinding, ...] | Fault:

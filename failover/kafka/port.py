@@ -63,6 +63,9 @@ class Cluster(Protocol):
     def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
         """Sums the bytes that topics take on the disks of all brokers, replicas included; asked once."""
 
+    def api_versions(self) -> dict[int, dict[int, int]] | Fault:
+        """Tells what each broker speaks: broker → API key → highest version. The brokers' release shows in it."""
+
     def list_groups(self) -> tuple[dict[str, ListedGroup], tuple[Fault, ...]]:
         """Lists groups of every type, and the faults of brokers that could not be asked."""
 

@@ -104,6 +104,14 @@ class WireCluster:
         """Tells the highest version of an API that every broker connected so far speaks, -1 for none."""
         return self._offered.get(key, -1)
 
+    async def api_versions(self) -> dict[int, dict[int, int]]:
+        """Tells of each broker the highest version of every API it speaks."""
+        connections = await asyncio.gather(*(self.connection(node) for node in self.brokers))
+        return {
+            node: {key: high for key, (_, high) in connection.versions.items()}
+            for node, connection in zip(self.brokers, connections, strict=True)
+        }
+
     async def leaders(
         self, partitions: Iterable[TopicPartition], *, refresh: bool = False
     ) -> dict[TopicPartition, Leader | Fault]:
