@@ -83,7 +83,7 @@ def test_what_a_time_passes_over_is_counted_and_makes_the_group_partial(offset, 
 
 
 def test_a_topic_with_records_of_its_own_proves_nothing():
-    same = {"mirrored": {"orders": "orders"}}
+    same: dict[str, Any] = {"mirrored": {"orders": "orders"}}
     snapshot = world(source_commits={0: 1000}, by_time=ByTime(TAKEN, {S0: 300}), **same)
     snapshot.target.topics["orders"] = TopicInfo("orders", 1)
     snapshot.target.logs[S0] = LogRange(0, 1000)
@@ -161,7 +161,7 @@ def test_where_nothing_tells_the_time_the_offset_stays_and_that_is_said():
 
 
 def test_what_an_earlier_execution_proved_is_not_gone_back_from_where_nothing_tells_the_time():
-    given = {"checkpoints": {0: checkpoint(500, 480)}, "source_commits": {0: 500}}
+    given: dict[str, Any] = {"checkpoints": {0: checkpoint(500, 480)}, "source_commits": {0: 500}}
     written = {"payments": {T0: 485}}
     assert only(world(gone_back=back((480, 440)), **given), BACK, written=written).offset == 440
     assert only(world(gone_back=back((480, 440), (485, 445)), **given), BACK, written=written).offset == 445
