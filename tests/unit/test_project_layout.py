@@ -161,7 +161,12 @@ def declared(*extras: str) -> set[str]:
     assert isinstance(optional, dict)
     assert isinstance(project["dependencies"], list)
     named = [*project["dependencies"], *(requirement for extra in extras for requirement in optional[extra])]
-    return {re.split(r"[\[>]", requirement)[0].lower() for requirement in named}
+    return {canonical(re.split(r"[\[>]", requirement)[0]) for requirement in named}
+
+
+def canonical(name: str) -> str:
+    """A distribution's name as the package index compares it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.mark.parametrize(("folder", "extras"), [("failover", ("lab",)), ("tests", ("lab", "test"))])
@@ -170,6 +175,8 @@ def test_every_import_is_of_a_declared_dependency(folder: str, extras: tuple[str
     missing = {
         name: where
         for name, where in third_party_imports(folder).items()
-        if not declared(*extras).intersection(distribution.lower() for distribution in distributions.get(name, [name]))
+        if not declared(*extras).intersection(
+            canonical(distribution) for distribution in distributions.get(name, [name])
+        )
     }
     assert missing == {}

@@ -194,3 +194,33 @@ def test_the_worst_code_counts():
     assert worst({"a": wrong, "b": denied, "c": refused}) is denied
     defect = ValueError("oh")
     assert worst({"a": denied, "b": defect}) is defect
+
+
+def test_one_that_has_failed_begins_again_when_told_if_flows_are_restartable(caplog):
+    async def scenario():
+        bad, good = Scripted(ConfigError("no such")), Scripted()
+        flows = Flows({"a->b": bad, "b->a": good}, SOON, restartable=True)
+        running = asyncio.ensure_future(flows.run())
+        await good.working.wait()
+        await bad.failed.wait()
+        while not lines(caplog):  # noqa: ASYNC110 - a line in a log tells nobody
+            await asyncio.sleep(0)
+        flows.begin_again("a->b")
+        await bad.working.wait()
+        flows.stop()
+        return await running, bad
+
+    failures, bad = run(scenario())
+    assert (failures, bad.runs) == ({}, 2)
+    assert lines(caplog) == ["flow a->b: no such; it waits to be restarted", "flow a->b: its clusters answer now"]
+
+
+def test_restartable_flows_end_once_all_have_failed():
+    async def scenario():
+        bad, worse = Scripted(ConfigError("no such")), Scripted(fails_at_work=[Refused("another has it")])
+        return await Flows({"a->b": bad, "b->a": worse}, SOON, restartable=True).run()
+
+    assert {name: str(error) for name, error in run(scenario()).items()} == {
+        "a->b": "no such",
+        "b->a": "another has it",
+    }

@@ -328,3 +328,28 @@ def test_without_the_rights_for_the_topic_positions_are_known_all_the_same(
     [denied, over] = [text for text in caplog.messages if "kept" in text]
     assert "grant WRITE" in denied
     assert "are kept now" in over
+
+
+def test_it_knows_since_when_groups_are_exact(world: World) -> None:
+    world.commit("still", "orders", 33)
+    world.commit("ahead", "orders", 100)
+    world.commit("elsewhere", "__other", 1)
+    tracker = world.tracker()
+    seen = []
+
+    def look() -> None:
+        seen.append((dict(tracker.exact_at), tracker.cycled, set(tracker.open_groups), set(tracker.tracked)))
+
+    def run_ahead() -> None:
+        look()
+        world.a.grow(TopicPartition("orders", 0), 50)
+        world.commit("ahead", "orders", 140)  # beyond what is copied
+
+    cycles(tracker, run_ahead, lambda: world.groups.pop("still") and world.rows.pop("still"))
+    look()
+    (first, began, none, both), (second, ended, behind, one) = seen
+    assert (set(first), none, both) == ({"still", "ahead"}, set(), {"still", "ahead"})
+    assert (behind, one) == ({"ahead"}, {"ahead"})
+    assert second == {"ahead": first["ahead"]}  # exact as of then, and not since
+    assert ended >= began > 0
+    assert tracker.source_end(PLACE) == 150
