@@ -158,6 +158,7 @@ def _build(run: _Run, aims: Sequence[AimedGroup]) -> Execution:
         undoes=first.undoes,
         continues=first.continues,
         stopped=run.finished.stopped if run.finished else "",
+        overrides=first.overrides,
     )
 
 

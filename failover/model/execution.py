@@ -147,7 +147,8 @@ class Execution(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.exe
     """Is what an execution did, enough to verify, undo and report it on another machine.
 
     ``undoes``: the id of the execution that this one rolls back, "" otherwise. ``continues``: earlier
-    executions of the same plan. ``stopped``: what ended it early, for people.
+    executions of the same plan. ``stopped``: what ended it early, for people. ``overrides``: the hazards that were
+    allowed, as the plan's options name them.
     """
 
     version: int
@@ -169,6 +170,7 @@ class Execution(msgspec.Struct, frozen=True, tag_field="kind", tag="failover.exe
     continues: tuple[str, ...] = ()
     stopped: str = ""
     verified: Verified | None = None
+    overrides: tuple[str, ...] = ()
 
 
 class RehearsedGroup(msgspec.Struct, frozen=True):

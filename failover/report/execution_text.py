@@ -76,6 +76,8 @@ def facts(execution: Execution) -> Iterator[tuple[str, str]]:
         if totals[status]:
             groups = sum(any(p.status is status for p in group.partitions) for group in execution.groups)
             yield label, f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
+    if execution.overrides:
+        yield "ALLOWED", ", ".join(f"--{inert_line(name).replace('_', '-')}" for name in execution.overrides)
     if execution.stopped:
         yield "STOPPED", inert_line(execution.stopped)
     if execution.verified is not None:

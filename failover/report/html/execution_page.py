@@ -329,6 +329,8 @@ def _facts(execution: Execution) -> Iterator[tuple[str, str]]:
     yield "Operator", inert_line(execution.operator)
     if execution.reason:
         yield "Reason", inert_line(execution.reason)
+    if execution.overrides:
+        yield "Allowed", inert_line(", ".join(f"--{name.replace('_', '-')}" for name in execution.overrides))
     yield "Began", moment(execution.started)
     yield "Ended", moment(execution.finished) if execution.finished is not None else "not on record"
     if execution.continues:

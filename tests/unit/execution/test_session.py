@@ -15,6 +15,7 @@ from failover.execution.session import Past, Session, Ways, check, find_resumed,
 from failover.model.execution import Outcome, Status
 from failover.model.groups import Commit
 from failover.model.plan import PlanOptions
+from failover.report.execution_text import execution_text
 from failover.state.folder import StateFolder
 from failover.state.journal import Journal
 from failover.state.runs import JOURNAL, RECORD
@@ -57,6 +58,9 @@ def test_only_the_wanted_groups_and_the_overrides_on_record(state: StateFolder) 
     assert list(cluster.groups) == ["h"]
     (journal,) = state.executions.glob(f"*/{JOURNAL}")
     assert b'"overrides":["allow_rewind"]' in journal.read_bytes()
+    record = load_run(journal.parent)
+    assert record.overrides == ("allow_rewind",)
+    assert "ALLOWED    --allow-rewind" in execution_text(record, made)
 
 
 def test_an_execution_is_resumed_in_its_own_folder_and_a_copy_or_roll_back_is_not(state: StateFolder) -> None:
