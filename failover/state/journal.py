@@ -7,19 +7,16 @@ relied upon, so readers drop it.
 
 from __future__ import annotations
 
-import fcntl
-import os
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 import msgspec
 
-from failover.errors import StateError
 from failover.model.execution import CommitRecord
 from failover.model.groups import Member
 from failover.model.names import TopicPartition
-from failover.state.folder import sync_folder
+from failover.state.lines import LineFile, read_lines
 
 
 class IntendedPartition(msgspec.Struct, frozen=True, array_like=True):
@@ -188,56 +185,12 @@ class Notebook(Protocol):
         """Makes everything appended so far durable; only then may anything rely on it."""
 
 
-class Journal:
-    """Is an open journal file. ``append`` buffers; ``sync`` makes everything appended durable.
-
-    One process at a time holds it: a second one gets ``StateError``, naming the file.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self.path = path
-        self._pending: list[bytes] = []
-        try:
-            path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-            self._descriptor = os.open(path, os.O_WRONLY | os.O_CREAT, 0o600)
-        except OSError as error:
-            raise _failed(path, error) from error
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            # A cut last line is removed first, so that the next event never continues it.
-            os.ftruncate(self._descriptor, len(_whole_lines(path.read_bytes())))
-            os.lseek(self._descriptor, 0, os.SEEK_END)
-            sync_folder(path.parent)
-        except BlockingIOError as error:
-            os.close(self._descriptor)
-            raise StateError(
-                f"another process is writing {path}", hint="wait until it ends; failover show RUN tells how far it is"
-            ) from error
-        except OSError as error:
-            os.close(self._descriptor)
-            raise _failed(path, error) from error
+class Journal(LineFile):
+    """Is an open journal file of an execution."""
 
     def append(self, event: Event) -> None:
         """Adds an event; it is not durable before ``sync``."""
-        self._pending.append(encode_event(event))
-
-    def sync(self) -> None:
-        """Writes and flushes everything appended so far to the disk."""
-        if not self._pending:
-            return
-        data = memoryview(b"".join(self._pending))
-        self._pending.clear()
-        try:
-            while data:
-                data = data[os.write(self._descriptor, data) :]
-            os.fsync(self._descriptor)
-        except OSError as error:
-            raise _failed(self.path, error) from error
-
-    def close(self) -> None:
-        """Flushes what is left and closes the file."""
-        self.sync()
-        os.close(self._descriptor)
+        self.add(encode_event(event))
 
 
 def encode_event(event: Event) -> bytes:
@@ -256,32 +209,9 @@ def read_journal(path: Path) -> list[Event]:
     Raises ``StateError`` when the file cannot be read or a line other than a cut last one is
     damaged (then nothing after it can be trusted).
     """
-    try:
-        data = path.read_bytes()
-    except OSError as error:
-        raise _failed(path, error) from error
-    events: list[Event] = []
-    for number, line in enumerate(_whole_lines(data).splitlines(), 1):
-        try:
-            events.append(_decoder.decode(line))
-        except msgspec.DecodeError as error:
-            raise StateError(
-                f"{path} line {number} is damaged: {error}", hint="restore the file from a copy; it is never rewritten"
-            ) from error
-    return events
+    return read_lines(path, _decoder.decode)
 
 
 def intended(partition: IntendedPartition) -> TopicPartition:
     """Names the partition of an intent."""
     return TopicPartition(partition.topic, partition.partition)
-
-
-def _whole_lines(data: bytes) -> bytes:
-    return data[: data.rfind(b"\n") + 1]
-
-
-def _failed(path: Path, error: OSError) -> StateError:
-    return StateError(
-        f"cannot use the journal {path}: {error.strerror}",
-        hint="nothing is written without a journal: free some space, or name another folder: --state-dir DIR",
-    )
