@@ -4,7 +4,7 @@ The record is the one MirrorSourceConnector would write, so that either side can
 
     key     ["MirrorSourceConnector",{"cluster":"A","partition":0,"topic":"orders"}]
     value   {"offset":41}                                    the last source offset copied
-    header  failover: {"v":1,"d":950,"s":…,"t":…,"e":7}      what MirrorMaker 2 has no place for
+    header  failover: {"v":1,"d":950,"s":…,"t":…,"e":7,"w":…} what MirrorMaker 2 has no place for
 
 Connect looks at key and value alone (KafkaOffsetBackingStore), so the header is lost as soon as MirrorMaker 2 moves the
 position, together with the position it belonged to.
@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -34,6 +35,7 @@ HEADER = "failover"
 Headers = tuple[tuple[str, bytes | None], ...]
 
 _NOTHING_COPIED = -1
+_WORKER = re.compile(r"[\w.-]{1,253} \(process \d{1,10}\)", re.ASCII)
 _LAST = (1 << 63) - 2
 _ID_BYTES = len(NO_TOPIC_ID)
 
@@ -62,6 +64,7 @@ class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     s: str = ""
     t: str = ""
     e: Annotated[int, msgspec.Meta(ge=-1, le=(1 << 31) - 1)] = -1
+    w: str = ""
 
 
 _decode_kept = msgspec.json.Decoder(_Kept).decode
@@ -86,13 +89,21 @@ def anchored_partition(key: bytes | None, connector: str, source: str) -> TopicP
     return TopicPartition(found.topic, found.partition) if found.encode() == key else None
 
 
-def encode_anchor(anchor: Anchor) -> tuple[bytes, Headers]:
-    """Gives value and headers of the record; one without ``downstream`` becomes a record as MirrorMaker 2 writes it."""
+def encode_anchor(anchor: Anchor, worker: str = "") -> tuple[bytes, Headers]:
+    """Gives value and headers of the record; one without ``downstream`` becomes a record as MirrorMaker 2 writes it.
+
+    ``worker``: who writes it, for people.
+    """
     value = encode_offset(anchor.upstream - 1)
     if anchor.downstream is None:
         return value, ()
     kept = _Kept(
-        1, anchor.downstream, _id_text(anchor.source_topic_id), _id_text(anchor.target_topic_id), anchor.leader_epoch
+        1,
+        anchor.downstream,
+        _id_text(anchor.source_topic_id),
+        _id_text(anchor.target_topic_id),
+        anchor.leader_epoch,
+        worker,
     )
     return value, ((HEADER, msgspec.json.encode(kept)),)
 
@@ -116,6 +127,12 @@ def decode_anchor(value: bytes | None, headers: Iterable[tuple[str, bytes | None
         return Anchor(upstream)
     header, source_id, target_id = kept
     return Anchor(upstream, header.d, source_id, target_id, header.e)
+
+
+def writer_of(headers: Iterable[tuple[str, bytes | None]]) -> str:
+    """Gives the worker that wrote a record; "" where it does not say, or in words that no worker of ours uses."""
+    kept = _kept(headers)
+    return kept[0].w if kept is not None and _WORKER.fullmatch(kept[0].w) else ""
 
 
 def _kept(headers: Iterable[tuple[str, bytes | None]]) -> tuple[_Kept, bytes, bytes] | None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized, Refused
+from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized
 from failover.inventory.flow import Flow
 from failover.kafka.faults import fault
 from failover.kafka.wire.cluster import Leader, WireCluster
@@ -21,6 +21,7 @@ from failover.replication.lane import Flight, Lane
 from failover.replication.leaders import Leaders
 from failover.replication.mending import Mender
 from failover.replication.options import ReplicateOptions
+from failover.replication.overtaken import overtaken
 from failover.replication.positions import Positions
 from failover.replication.progress import Progress
 from failover.replication.pulse import Pulse
@@ -96,6 +97,8 @@ class Engine:
         self.mender = Mender(self, source, target)
         self._lost: set[tuple[str, int]] = set()
         self._unguarded = False
+        self._overtaken = False
+        self._began_ms = int(time.time() * 1000)
         self._beside = tuple(beside)
         self.hold = Hold(self)
 
@@ -244,13 +247,9 @@ class Engine:
         self.mender.say(route, why)
 
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
-        self.fail(
-            Refused(
-                f"flow {self.flow.source}->{self.flow.target}: another worker has taken over"
-                f" (shard {shard.number}: {error.message})",
-                hint="one worker at a time replicates a flow; leave the other running, or stop it and start this one",
-            )
-        )
+        if not self._overtaken:
+            self._overtaken = True
+            self.spawn(self._end_overtaken(shard, error))
 
     # -- routes ----------------------------------------------------------------------------------
 
@@ -349,6 +348,10 @@ class Engine:
     async def on_record(self) -> None:
         """Writes down where every lane stands."""
         await self.recorder.flush()
+
+    async def _end_overtaken(self, shard: Shard, error: ProducerFenced) -> None:
+        name = f"{self.flow.source}->{self.flow.target}"
+        self.fail(await overtaken(name, f"shard {shard.number}: {error.message}", self._positions, self._began_ms))
 
     async def _open(self, routes: list[Route]) -> None:
         """Finds the brokers of lanes that have just been started."""

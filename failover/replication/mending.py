@@ -26,8 +26,10 @@ if TYPE_CHECKING:
 _log = logging.getLogger(__name__)
 
 _OUT_OF_RANGE, _UNKNOWN_TOPIC = 1, 3
-_INVALID_TIMESTAMP = 32
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
+_INVALID_TIMESTAMP = 32
+# One record may be why a whole batch is refused; INVALID_RECORD (87) is said of a null key where the log is compacted.
+_OF_ONE_RECORD = frozenset({*_TOO_LARGE, _INVALID_TIMESTAMP, 87})
 _SMALL = Limits().small_bytes
 _GONE = frozenset({_UNKNOWN_TOPIC, 100, 103})
 _MOVED = frozenset({5, 6, 9, 74, 75, 78})
@@ -101,17 +103,20 @@ class Mender:
             route.mending = False
 
     def _smaller(self, route: Route) -> bool:
-        """Goes on in smaller batches where the target refuses several records for their size; False where it does not.
+        """Goes on in smaller batches where several records together are refused; False where it does not.
 
-        The source's batches may be larger than the target's topic takes, though each record is small enough.
+        The source's batches may be larger than the target's topic takes, though each record is small enough; and those
+        before a record that is refused for itself are none the worse for it.
         """
         lane = route.lane
-        if lane.fault is None or lane.fault.number not in _TOO_LARGE or not lane.flights:
+        if lane.fault is None or lane.fault.number not in _OF_ONE_RECORD or not lane.flights:
             return False
-        batch = lane.flights[0].outgoing
+        batch, number = lane.flights[0].outgoing, lane.fault.number
         if batch.records == 1 or not lane.begin_again():
             return False
-        if route.limits is None:
+        if number not in _TOO_LARGE:
+            route.sifting = True
+        elif route.limits is None:
             _log.warning("%s: the target takes no batch of %d bytes; smaller ones from here on", route, len(batch.data))
         size = min(len(batch.data), route.limits.batch_bytes if route.limits is not None else len(batch.data)) // 4
         route.limits = Limits(small_bytes=min(size, _SMALL), batch_bytes=size)
@@ -203,6 +208,8 @@ class Mender:
         """Notes that a lane goes on."""
         _log.warning("%s goes on", route)
         route.reason, route.attempts = "", 0
+        if route.sifting:
+            route.limits, route.sifting = None, False
 
     def say(self, route: Route, why: str) -> None:
         """Says why a lane stands still, once."""

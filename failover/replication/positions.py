@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import re
+import socket
 from collections import defaultdict
 from collections.abc import Mapping
 
@@ -19,7 +21,14 @@ from failover.mm2.fields import DecodeError
 from failover.mm2.internal_topics import InternalTopics
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record
-from failover.replication.anchor import Anchor, anchor_key, anchored_partition, decode_anchor, encode_anchor
+from failover.replication.anchor import (
+    Anchor,
+    anchor_key,
+    anchored_partition,
+    decode_anchor,
+    encode_anchor,
+    writer_of,
+)
 from failover.replication.internal_topic import ensure_topic
 
 DEDICATED_CONNECTOR = "MirrorSourceConnector"
@@ -79,6 +88,7 @@ class Positions:
         self._places: dict[TopicPartition, tuple[bytes, int]] = {}
         self._count = 0
         self._flush = asyncio.Lock()
+        self._worker = f"{socket.gethostname()} (process {os.getpid()})"
 
     async def open(self) -> None:
         """Makes the topic if there is none; one that is there keeps its partitions and settings.
@@ -147,10 +157,25 @@ class Positions:
             for tp, anchor in anchors.items():
                 key, number = self._place(tp, count)
                 place = TopicPartition(self.topic, number)
-                records[place].append(NewRecord(key, *encode_anchor(anchor)))
+                records[place].append(NewRecord(key, *encode_anchor(anchor, self._worker)))
                 members[place].append(tp)
             faults = await append(self._target, records, purpose="positions")
             return {tp: fault for place, fault in faults.items() for tp in members[place]}
+
+    async def other_writer(self, since_ms: int) -> str:
+        """Names the worker that wrote last, if it was another one, since a time (epoch ms); "" where none did or tells.
+
+        Raises what ``read`` raises.
+        """
+        newest, found = since_ms, ""
+        for number in range(await self._partitions(refresh=True)):
+            async for records in read_records(self._target, TopicPartition(self.topic, number)):
+                for record in records:
+                    if record.timestamp >= newest and (record.key or b"").startswith(self._prefix):
+                        writer = writer_of(record.headers)
+                        if writer not in ("", self._worker):
+                            newest, found = record.timestamp, writer
+        return found
 
     # -- inside ----------------------------------------------------------------------------------
 

@@ -37,7 +37,8 @@ class Route:
     -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
     does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
     last, 0 before. ``attempts``: to bring it back since it last went on. ``limits``: of its batches, where the target
-    takes none as large as others do. ``tally``: what has been copied.
+    takes none as large as others do. ``sifting``: only until the record is found that it refuses. ``tally``: what has
+    been copied.
     """
 
     __slots__ = (
@@ -51,6 +52,7 @@ class Route:
         "reason",
         "room",
         "shard",
+        "sifting",
         "source_end",
         "source_epoch",
         "source_id",
@@ -75,6 +77,7 @@ class Route:
         self.mending = False
         self.attempts = 0
         self.limits: Limits | None = None
+        self.sifting = False
         self.tally = Tally()
         self._counted = 0
 

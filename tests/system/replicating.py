@@ -93,6 +93,10 @@ class Worker:
         self._code: int | None = None
 
     @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    @property
     def log(self) -> str:
         return self._path.read_text(errors="replace")
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -155,7 +156,8 @@ def test_a_second_worker_takes_over_and_the_first_says_so(pair: Pair) -> None:
             pair.produce("a", topic, 300)
             assert first.ended() == 3, first.log
             [said] = first.lines("error:")
-            assert said.startswith(f"error: flow {flow.name}: another worker has taken over")
+            successor = f"{socket.gethostname()} (process {second.pid})"
+            assert said.startswith(f"error: flow {flow.name}: another worker has taken over, {successor}")
             assert first.lines("hint:", "stop it and start this one")
             assert "Traceback" not in first.log
             source, target = second.copied(topic)

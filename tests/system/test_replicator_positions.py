@@ -18,7 +18,7 @@ from failover.lab import APP
 from failover.lab.internal_records import sync_of
 from failover.mm2.connect_offsets import CheckpointOffsetKey, SourceOffsetKey, decode_offset_key, offset_partition
 from failover.model.names import TopicPartition
-from failover.replication.anchor import HEADER, Anchor, anchor_key, decode_anchor, encode_anchor
+from failover.replication.anchor import HEADER, Anchor, anchor_key, decode_anchor, encode_anchor, writer_of
 from failover.replication.beside import look_beside
 from failover.replication.positions import DEDICATED_CONNECTOR, Positions, positions_topic
 from failover.replication.syncs import Syncs, syncs_topic
@@ -92,7 +92,7 @@ def test_positions_of_the_real_mirror_maker_are_read(mm2, b):
         if isinstance(key, SourceOffsetKey) and record.value is not None:
             anchor = decode_anchor(record.value, record.headers)
             assert anchor is not None
-            assert encode_anchor(anchor) == (record.value, record.headers)
+            assert encode_anchor(anchor, writer_of(record.headers)) == (record.value, record.headers)
             seen += 1
     assert seen >= 3
 

@@ -288,3 +288,26 @@ def test_the_topic_is_made_as_connect_would():
     )
     with pytest.raises(ConfigError):
         positions_topic(internal(), worker(offset__storage__partitions="five"))
+
+
+def test_the_other_worker_that_wrote_last_is_named(log, caplog):
+    def by(worker, tp, at, **where):
+        key = anchor_key(MM2, where.pop("alias", ALIAS), tp)
+        log.add(offset_partition(key, log.count), key, *encode_anchor(Anchor(1, 1), worker), at=at)
+
+    ours = positions(log)
+
+    def other(since=100):
+        return asyncio.run(ours.other_writer(since))
+
+    assert other() == ""
+    assert asyncio.run(ours.write({ORDERS[0]: Anchor(4, 5)})) == {}
+    by("before (process 1)", ORDERS[1], 99)
+    by("", ORDERS[1], 500)
+    by("else (process 2)", ORDERS[1], 600, alias="eu")
+    by("bad\x1b[2J (process 3)", ORDERS[2], 700)
+    assert other() == ""
+    by("dr-2.example (process 77)", ORDERS[2], 200)
+    by("dr-1 (process 5)", ORDERS[3], 150)
+    assert other() == "dr-2.example (process 77)"
+    assert other(since=201) == ""
