@@ -66,23 +66,28 @@ def command(
     if not dry_run:
         require_terminal(assume_yes=yes)
     config = load(settings)
-    selected = choose_flow(settings, config, allow_reverse=True)
     state = state_folder(settings, config)
     if not dry_run:
         state.require_usable()
+    given = typed(click.get_current_context(), plan_options())
     resumed: Resumed | None = None
     if resume is not None:
-        given = typed(click.get_current_context(), plan_options())
         if plan_reference is not None or any(name != "--reason" for name in given):
             raise UsageError(
                 "--resume goes on with what an execution was asked to do: no plan and no plan option goes with it",
                 hint=f"failover execute --resume {resume}",
             )
         resumed = find_resumed(state, resume)
-        plan = _of_flow(resumed.plan, selected)
-        wanted = {group.group for group in resumed.record.groups}
+    named = resumed.plan if resumed is not None else _named(state, plan_reference)
+    if named is not None and settings.source is None and settings.target is None:
+        settings.source, settings.target = named.flow.source, named.flow.target
+    selected = choose_flow(settings, config, allow_reverse=True)
+    if named is not None:
+        _require_flow(named, selected)
+    if resumed is not None:
+        plan, wanted = resumed.plan, {group.group for group in resumed.record.groups}
     else:
-        plan, wanted = _chosen(settings, config, selected, state, reference=plan_reference, values=values)
+        plan, wanted = _chosen(settings, config, selected, state, named=named, given=given, values=values)
     if only_ready:
         wanted &= {group.group for group in plan.groups if group.verdict == "ready"}
     return _execute(
@@ -101,45 +106,51 @@ def command(
     )
 
 
+def _named(state: StateFolder, reference: str | None) -> Plan | None:
+    """Reads the plan that PLAN names; None without one."""
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import find_plan, read_plan
+
+    return None if reference is None else decode_plan(read_plan(find_plan(state, reference)))
+
+
 def _chosen(
     settings: Settings,
     config: Config,
     selected: SelectedFlow,
     state: StateFolder,
     *,
-    reference: str | None,
+    named: Plan | None,
+    given: list[str],
     values: dict[str, Any],
 ) -> tuple[Plan, set[str]]:
-    """Finds or makes the plan, and the groups of it that are meant."""
-    given = typed(click.get_current_context(), plan_options())
-    if reference is None and any(name in _PLANNING for name in given):
+    """Finds or makes the plan, and the groups of it that are meant. ``given``: the plan options that were typed."""
+    if named is None and any(name in _PLANNING for name in given):
         from failover.cli.plan import make
 
         plan, _ = make(
             settings, config, selected, state, to_options(values), ttl=values["ttl"], reason=values["reason"]
         )
         return plan, {group.group for group in plan.groups}
-    allowed = (*_SELECTING, "--reason") if reference is not None else ("--reason",)
+    allowed = (*_SELECTING, "--reason") if named is not None else ("--reason",)
     wrong = [name for name in given if name not in allowed]
     if wrong:
         raise UsageError(
             f"{wrong[0]} decides what a plan contains and cannot change one that is made",
             hint="give it to failover plan; or leave PLAN out and say --group or --all, which plans first",
         )
-    plan = _saved(settings, state, selected, reference)
+    plan = named or _newest(settings, state, selected)
     return plan, _within(plan, values["groups"], values["exclude_groups"])
 
 
-def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, reference: str | None) -> Plan:
-    """Finds the plan to execute; without a reference the newest usable one of this flow."""
+def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> Plan:
+    """Finds the newest plan of the flow that can still be executed, and names it with its age."""
     from failover.execution.earlier import begun, complete
     from failover.execution.session import past
     from failover.planning.plan_file import decode_plan
     from failover.report.values import age, things
-    from failover.state.plans import find_plan, newest_plans, read_plan
+    from failover.state.plans import newest_plans, read_plan
 
-    if reference is not None:
-        return _of_flow(decode_plan(read_plan(find_plan(state, reference))), selected)
     now = utc_now()
     passed: list[str] = []
     for path in newest_plans(state):
@@ -168,13 +179,12 @@ def _saved(settings: Settings, state: StateFolder, selected: SelectedFlow, refer
     raise PlanNotFound(f"there is no usable plan for {selected.name}{last}", hint="failover plan makes one")
 
 
-def _of_flow(plan: Plan, selected: SelectedFlow) -> Plan:
+def _require_flow(plan: Plan, selected: SelectedFlow) -> None:
     if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
         raise UsageError(
             f"plan {plan.id} is for {plan.flow.source}->{plan.flow.target}, not {selected.name}",
-            hint=f"add --source {plan.flow.source} --target {plan.flow.target}",
+            hint=f"add --source {plan.flow.source} --target {plan.flow.target}; or neither: the plan names its flow",
         )
-    return plan
 
 
 def _within(plan: Plan, groups: tuple[str, ...], excluded: tuple[str, ...]) -> set[str]:

@@ -12,6 +12,7 @@ import pytest
 
 from failover.cli.entry import main
 from failover.model.names import TopicPartition
+from failover.model.snapshot import FlowInfo
 from failover.planning.fingerprint import fingerprint
 from failover.planning.plan_file import encode_plan
 from tests.unit.execution import plans
@@ -208,6 +209,16 @@ def test_a_plan_of_another_flow(typed: Typed, folder: Path) -> None:
     said = refused(typed, folder, "execute", "plan.json", "--yes", "--source", "c", "--target", "b")
     assert "plan 7f3a1c is for a->b, not c->b" in said
     assert "hint: add --source a --target b" in said
+
+
+def test_a_plan_names_its_flow(typed: Typed, folder: Path) -> None:
+    (folder / "mm2.properties").write_text(THREE)
+    code, _, err = typed("execute", str(write_plan(folder / "plan.json")), "--yes")
+    assert (code, "Contacted: b" in err) == (1, True)
+    back = write_plan(folder / "back.json", flow=FlowInfo("b", "a", "DefaultReplicationPolicy", ".", reversed=True))
+    code, _, err = typed("execute", str(back), "--yes")
+    assert "b->a is not enabled: the settings of a->b apply, read backwards" in err
+    assert (code, "Contacted: a" in err) == (1, True)
 
 
 def test_a_group_that_is_not_in_the_plan(typed: Typed, folder: Path) -> None:
