@@ -5,12 +5,11 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import msgspec
 
 from failover.errors import ClusterError
-from failover.inventory.comparing import Windows
 from failover.inventory.look import FirstLook, in_background
 from failover.kafka.faults import NO_ANSWER, fault, fault_of_loss
 from failover.kafka.port import Cluster
@@ -19,6 +18,9 @@ from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import WindowRequest
 from failover.model.snapshot import ClusterView, Waiting
+
+if TYPE_CHECKING:
+    from failover.inventory.comparing import Windows
 
 V = TypeVar("V")
 
