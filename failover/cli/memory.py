@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from failover.config.flow import SelectedFlow
     from failover.inventory.snapshot import Earlier
     from failover.model.names import TopicPartition
-    from failover.model.plan import Plan
+    from failover.model.plan import Plan, PlannedGroup
     from failover.model.snapshot import Snapshot
     from failover.state.folder import StateFolder
 
@@ -36,6 +36,7 @@ def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
     newest: Plan | None = None
     samples: dict[str, dict[TopicPartition, int]] = {}
     ends: dict[TopicPartition, int] = {}
+    deleted: set[str] = set()
     seen = None
     for plan in _plans(state, selected):
         if newest is None:
@@ -56,11 +57,23 @@ def recall(state: StateFolder, selected: SelectedFlow) -> Memory:
                 for p in group.partitions
                 if p.source_end is not None
             }
+            deleted = {group.group for group in plan.groups if group.source_state == "Dead" and _uncommitted(group)}
             seen = plan.created
             break
-    committed = {group for group, places in samples.items() if places} | executed_groups(state, selected)
-    earlier = Earlier(samples, newest.created if newest is not None else None, ends, seen, frozenset(committed))
+    committed = {group for group, places in samples.items() if places} | executed_groups(state, selected, newest)
+    earlier = Earlier(
+        samples,
+        newest.created if newest is not None else None,
+        ends,
+        seen,
+        frozenset(committed),
+        frozenset(deleted),
+    )
     return Memory(earlier, newest)
+
+
+def _uncommitted(group: PlannedGroup) -> bool:
+    return all(p.source_committed is None for p in group.partitions)
 
 
 def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
@@ -77,15 +90,21 @@ def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
             yield plan
 
 
-def executed_groups(state: StateFolder, selected: SelectedFlow) -> set[str]:
+def executed_groups(state: StateFolder, selected: SelectedFlow, since: Plan | None = None) -> set[str]:
     """Names the groups that the newest executions of a flow were asked to do, by the ends of their journals alone.
 
-    One that wrote nothing or was rolled back does not count.
+    One that wrote nothing or was rolled back does not count; nor does a group that the plan ``since`` saw without
+    commits on the target after that: they are known to be gone.
     """
     from failover.state.runs import all_runs, ends_of
 
     found: set[str] = set()
     undone: set[str] = set()
+    gone = set()
+    if since is not None:
+        gone = {
+            g.group for g in since.groups if g.state == "Dead" and all(p.target_committed is None for p in g.partitions)
+        }
     for folder in islice(all_runs(state), _RUNS):
         started, closed = ends_of(folder)
         if started is None or (started.source_alias, started.target_alias) != (selected.source, selected.target):
@@ -93,7 +112,8 @@ def executed_groups(state: StateFolder, selected: SelectedFlow) -> set[str]:
         if started.undoes:
             undone.add(started.undoes)
         elif started.plan_id and started.execution_id not in undone and closed is not None and closed.committed:
-            found.update(started.selected)
+            seen_gone = since is not None and started.at < since.created
+            found.update(name for name in started.selected if not (seen_gone and name in gone))
     return found
 
 

@@ -57,7 +57,8 @@ Comparison = Callable[[Cluster | None, Cluster, Evidence, Report], Refine]
 class Earlier(msgspec.Struct, frozen=True):
     """Is what this tool remembers of earlier looks; see the fields of ``Snapshot`` of the same names.
 
-    ``committed``: groups that had commits on the target then, or were given some since.
+    ``committed``: groups that had commits on the target then, or were given some since. ``deleted``: groups that the
+    source did not know at ``last_source_seen``, though MM2 has checkpoints of them.
     """
 
     commit_samples: dict[str, dict[TopicPartition, int]] = {}
@@ -65,6 +66,7 @@ class Earlier(msgspec.Struct, frozen=True):
     last_source_ends: dict[TopicPartition, int] = {}
     last_source_seen: datetime | None = None
     committed: frozenset[str] = frozenset()
+    deleted: frozenset[str] = frozenset()
 
 
 def take_snapshot(
@@ -144,7 +146,7 @@ class _Look:
         candidates, known = self._choose(target_first, first, exact)
         self._report("reading committed offsets", len(candidates.groups))
         at_target = in_background(lambda: read_offsets(target, candidates.groups, self.earlier.committed))
-        had = _checkpointed(target_first.checkpoints, self.taken)
+        had = self._had(target_first.checkpoints, first)
         at_source = self._of_source(
             None if source is None else in_background(lambda: read_offsets(source, candidates.groups, had))
         )
@@ -307,6 +309,24 @@ class _Look:
         )
         return choose(self.selection, known, self.flow.groups.matches), known
 
+    def _had(self, checkpoints: CheckpointsByGroup, source: FirstLook | None) -> set[str]:
+        """Names the groups whose commits the source must still have unless somebody deleted them.
+
+        MM2 checkpoints what it reads as committed there, and Kafka keeps that for a week by default. A group that an
+        earlier look found deleted, that is not listed and has no checkpoint since, is believed to be.
+        """
+        earlier, listed = self.earlier, {} if source is None else source.groups
+        since = (self.taken.timestamp() - RETENTION_SECONDS) * 1000
+        looked = since if earlier.last_source_seen is None else earlier.last_source_seen.timestamp() * 1000
+        newest = {
+            group: max(seen.timestamp for seen in places.values()) for group, places in checkpoints.items() if places
+        }
+        return {
+            group
+            for group, at in newest.items()
+            if at >= since and (group not in earlier.deleted or group in listed or at > looked)
+        }
+
     def _require_evidence(self, target: FirstLook, source: FirstLook | None, exact: Exact) -> None:
         """Refuses to plan blindly: "no checkpoints" and "checkpoints that may not be read" differ."""
         readings = {reading.topic: reading for reading in target.readings}
@@ -450,15 +470,6 @@ class _Look:
         if self.progress is not None:
             with self.lock:
                 self.progress(what, done, total)
-
-
-def _checkpointed(checkpoints: CheckpointsByGroup, now: datetime) -> set[str]:
-    """Names the groups whose commits the source must still have unless somebody deleted them.
-
-    MM2 checkpoints what it reads as committed there, and Kafka keeps that for a week by default.
-    """
-    since = (now.timestamp() - RETENTION_SECONDS) * 1000
-    return {group for group, places in checkpoints.items() if any(seen.timestamp >= since for seen in places.values())}
 
 
 def _with_mirrored_topics(

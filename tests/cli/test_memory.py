@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from failover.cli.memory import executed_groups, last_written, recall, undecided
@@ -15,7 +16,11 @@ from failover.execution.session import Session, Ways
 from failover.model import TopicPartition
 from failover.model.cluster import ClusterState
 from failover.model.execution import Execution
+from failover.model.plan import PlannedPartition
+from failover.planning.fingerprint import fingerprint
+from failover.planning.plan_file import encode_plan
 from failover.state.folder import StateFolder
+from failover.state.plans import save_plan
 from tests.fake_cluster import FakeCluster
 from tests.unit.execution.plans import group, plan
 from tests.unit.execution.scene import T0, T1, T2, Clock, target
@@ -64,6 +69,28 @@ def test_groups_that_were_executed_are_known_to_have_commits(state: StateFolder,
     assert "undone" in executed_groups(state, flow(tmp_path, "a"))
     Session.of_undo(done, state, cluster, ways).run()
     assert "undone" not in executed_groups(state, flow(tmp_path, "a"))
+
+
+def test_groups_that_a_later_plan_found_deleted_are_no_longer_asked_about(state: StateFolder, tmp_path: Path) -> None:
+    """Asking again for two seconds is for brokers that just took groups over, not for what is known to be gone."""
+    cluster, clock = target(), Clock()
+    clock.sleep(3600)
+    gone, kept = group("g", {T0: 5}), group("h", {T0: 7}, {T0: 7})
+    gone = msgspec.structs.replace(gone, state="Dead", source_state="Dead", partitions=uncommitted(gone.partitions))
+    later = msgspec.structs.replace(plan(gone, kept), id="later", created=clock())
+    later = msgspec.structs.replace(later, fingerprint=fingerprint(later))
+    save_plan(state, later.id, encode_plan(later))
+    earlier = recall(state, flow(tmp_path, "a")).earlier
+    assert (earlier.committed, earlier.deleted) == ({"h"}, {"g"})
+    # executed after that, it is asked about again
+    ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+    clock.sleep(60)
+    Session.of_plan(plan(group("g", {T0: 9})), state, cluster, ways, timing=Timing(settle=0)).run()
+    assert recall(state, flow(tmp_path, "a")).earlier.committed == {"g", "h"}
+
+
+def uncommitted(partitions: tuple[PlannedPartition, ...]) -> tuple[PlannedPartition, ...]:
+    return tuple(msgspec.structs.replace(p, source_committed=None, target_committed=None) for p in partitions)
 
 
 def test_evidence_outlives_the_commit_it_was_written_with(state: StateFolder, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -61,3 +62,20 @@ def test_the_usual_look_asks_each_side_once(scene: Scene) -> None:
     scene.b.group("g", {TARGET: 480})
     scene.look(earlier=Earlier(committed=frozenset({"g"})))
     assert (questions(scene.a), questions(scene.b)) == (1, 1)
+
+
+def test_a_group_an_earlier_look_found_deleted_is_asked_about_once(scene: Scene) -> None:
+    checkpointed(scene, 1)
+    looked = NOW - timedelta(hours=1)
+    known = Earlier(deleted=frozenset({"g"}), last_source_seen=looked)
+    scene.look(earlier=known)
+    assert questions(scene.a) == 1
+    # it is there again, or MM2 saw it since
+    scene.a.calls.clear()
+    scene.a.group("g", {SOURCE: 500}).unaware["g"] = 2
+    assert scene.look(earlier=known).source.commits == {"g": {SOURCE: Commit(500)}}
+    del scene.a.groups["g"]
+    scene.a.calls.clear()
+    checkpointed(scene, 0.01)
+    scene.look(earlier=known)
+    assert questions(scene.a) == 5
