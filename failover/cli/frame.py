@@ -209,6 +209,17 @@ class Group(_WithGlobals, click.Group):
     command_class = Command
     group_class = type
 
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Lists the commands, each with its whole first sentence: click cuts it off where the line ends."""
+        rows = []
+        for name in self.list_commands(ctx):
+            command = self.get_command(ctx, name)
+            if command is not None and not command.hidden:
+                rows.append((name, command.get_short_help_str(limit=1000)))
+        if rows:
+            with formatter.section("Commands"):
+                formatter.write_dl(rows)
+
 
 pass_settings = click.make_pass_decorator(Settings, ensure=True)
 

@@ -115,7 +115,7 @@ def status(settings: Settings) -> None:
 @click.option("--partitions", default=3, show_default=True, help="Of a topic that is created.")
 @click.option("--rate", default=100.0, show_default=True, help="Records a second for each topic; 0: no limit.")
 @click.option("--count", default=0, help="End after so many records a topic.")
-@click.option("--for", "seconds", type=DURATION, default=0.0, metavar="D", help="End after this time.")
+@click.option("--for", "seconds", type=DURATION, default=0.0, help="End after this time, such as 30s.")
 @click.option("--keys", default=100, show_default=True, help="Distinct keys; 0: none.")
 @click.option("--size", default=100, show_default=True, help="Bytes a value.")
 @click.option("--compression", type=click.Choice(_COMPRESSION), default="none", show_default=True)

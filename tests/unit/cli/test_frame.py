@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from failover.cli.entry import describe, main, report
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings
+from failover.cli.lab import command as lab
 from failover.cli.params import DURATION
 from failover.errors import ClusterUnreachable, Declined, Interrupted, NoTerminal, UsageError
 
@@ -84,6 +85,12 @@ def test_with_format_json_the_error_is_also_an_object_on_stdout(capsys: pytest.C
         main(["plam", "--format", "json"])
     value = json.loads(capsys.readouterr().out)["error"]
     assert value == {"code": "usage", "message": "there is no command 'plam'", "hint": "did you mean: failover plan"}
+
+
+def test_no_command_is_described_by_half_a_sentence() -> None:
+    said = CliRunner().invoke(lab, ["--help"]).output
+    assert "writes an\n           mm2.properties every command accepts" in said
+    assert not [line for line in said.splitlines()[1:] if line.endswith("...")]
 
 
 def test_each_kind_of_failure_has_its_exit_code() -> None:
