@@ -326,6 +326,20 @@ WORDS: dict[str, tuple[str, str, str, str, str]] = {
         "--group NAME plans one by hand.",
         "NOT IN 14 groups excluded by the flow's filters",
     ),
+    "groups": (
+        "column",
+        "how many groups are ready, partial, refused, or have nothing to move",
+        "Each verdict has an entry of its own here; for refused groups the two reasons met most stand behind.",
+        "Settle what is refused before you go on, or leave it: one group never blocks another.",
+        "GROUPS 46 ready, 2 partial, 1 refused (has members)",
+    ),
+    "asked": (
+        "column",
+        "the options that this plan was made with",
+        "Options that decide where groups start or what hazard is accepted. A plan is executed as it was made.",
+        "To have it otherwise, plan again.",
+        "ASKED --missing ago=1h, --allow-skip",
+    ),
     "left": ("column", "partitions left as they stand", "Nothing is written for them.", "See WHY.", "LEFT 1"),
     "lag-after": (
         "column",

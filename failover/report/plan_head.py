@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from datetime import datetime
 
-from failover.model.plan import Plan, Verdict
+from failover.model.plan import Plan, PlanOptions, Verdict
 from failover.model.snapshot import NotPlanned
 from failover.report.inert import inert_line
+from failover.report.phrases import phrase
 from failover.report.plan_rows import GroupRow, precision_of
 from failover.report.values import age, clock, count, duration, things
 
@@ -40,8 +41,26 @@ def head(plan: Plan, rows: list[GroupRow]) -> list[tuple[str, str]]:
         ("RE-READ", _reread(plan, rows)),
         ("SKIP", _skip(plan, rows)),
         ("NOT IN", _not_in(plan)),
+        ("GROUPS", _groups(plan)),
     ]
-    return lines
+    asked = asked_for(plan.options)
+    return lines + ([("ASKED", ", ".join(asked))] if asked else [])
+
+
+def asked_for(options: PlanOptions) -> list[str]:
+    """Writes the options that decide more than which groups are planned, as they are typed."""
+    plain = PlanOptions()
+    said = [f"--topic {inert_line(topic)}" for topic in options.topics]
+    if options.rewind_by:
+        said.append(f"--rewind-by {options.rewind_by:g}s")
+    for name in ("missing", "precision", "local_topics"):
+        if getattr(options, name) != getattr(plain, name):
+            said.append(f"--{name.replace('_', '-')} {inert_line(getattr(options, name))}")
+    if not options.content:
+        said.append("--no-content")
+    flags = ("all_or_nothing", "require_source_inactive", "create_group")
+    allowed = ("allow_rewind", "allow_skip", "allow_moving_commits", "allow_unverified")
+    return said + [f"--{name.replace('_', '-')}" for name in (*flags, *allowed) if getattr(options, name)]
 
 
 def source_answers(plan: Plan) -> bool:
@@ -134,6 +153,25 @@ def _skip(plan: Plan, rows: list[GroupRow]) -> str:
     skip = f"{things(summary.skipped, 'record')} in {things(skipping, 'group')}" if summary.skipped else "nothing"
     unknown = things(summary.unknown, "partition") if summary.unknown else "nothing"
     return f"{skip}      UNKNOWN  {unknown}"
+
+
+def _groups(plan: Plan) -> str:
+    counts = plan.summary.groups
+    numbers = (
+        (counts.ready, "ready"),
+        (counts.partial, "partial"),
+        (counts.refused, f"refused ({_why_refused(plan)})"),
+        (counts.nothing, "with nothing to move"),
+    )
+    return ", ".join(f"{number:,} {word}" for number, word in numbers if number) or "none"
+
+
+def _why_refused(plan: Plan) -> str:
+    reasons = Counter(reason for group in plan.groups if group.verdict is Verdict.REFUSED for reason in group.reasons)
+    if len(reasons) == 1:
+        return phrase(next(iter(reasons)))
+    more = "; others" if len(reasons) > 2 else ""
+    return "; ".join(f"{number:,}: {phrase(reason)}" for reason, number in reasons.most_common(2)) + more
 
 
 def _not_in(plan: Plan) -> str:

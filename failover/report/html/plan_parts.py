@@ -24,6 +24,8 @@ _QUESTIONS = {
     "SKIP": "What is skipped?",
     "UNKNOWN": "What is unknown?",
     "NOT IN": "What is not in this plan?",
+    "GROUPS": "How many groups are ready?",
+    "ASKED": "What was asked for?",
 }
 TONES = {
     GroupVerdict.READY: "good",

@@ -73,6 +73,8 @@ def finding_codes() -> set[str]:
             "UNKNOWN",
             "LOSS",
             "NOT IN",
+            "GROUPS",
+            "ASKED",
             "SOURCE",
             "RE-READ",
             "SAME",

@@ -96,7 +96,7 @@ def test_ticket(story):
 def test_first_lines_answer_the_first_questions():
     for story in STORIES.values():
         labels = [line.split()[0] for line in plan_text(story()).splitlines()[1:] if line[:1].isupper()]
-        assert labels[:5] == ["SOURCE", "LOSS", "RE-READ", "SKIP", "NOT"]
+        assert labels[:6] == ["SOURCE", "LOSS", "RE-READ", "SKIP", "NOT", "GROUPS"]
 
 
 def test_last_line_is_the_next_command():
