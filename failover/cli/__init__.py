@@ -28,5 +28,6 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "checkpoint": ("failover.cli.checkpoint", "Keep exact checkpoints on the target, beside MirrorMaker 2."),
     "translate": ("failover.cli.translate", "A group's translated offsets, and how each is known."),
     "inspect": ("failover.cli.inspect", "What MirrorMaker 2's internal topics hold, readable."),
+    "health": ("failover.cli.health", "The daily and weekly checklists, with what to do."),
     "explain": ("failover.cli.explain", "What a code, verdict or column means and what to do."),
 }

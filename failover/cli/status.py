@@ -15,10 +15,12 @@ from failover.cli.wiring import choose_flow, load, state_folder
 from failover.errors import UsageError
 
 if TYPE_CHECKING:
+    from failover.checks.status_checks import Limits
     from failover.cli.looking import Looking
     from failover.model.plan import Plan
     from failover.model.snapshot import Snapshot
     from failover.model.status import ConnectorState, Status
+    from failover.planning.status import Looks
 
 WIDTH = 100
 
@@ -50,15 +52,30 @@ def command(settings: Settings, /, *, watch: bool, every: float, check: bool) ->
 
 
 def take_status(settings: Settings, look: Looking, connectors: tuple[ConnectorState, ...] = ()) -> Status:
-    """Looks at both clusters, and at the target as it would be without the source, and weighs both.
+    """Looks at both clusters and weighs what is there; ``connectors``: see ``take_looks``."""
+    from failover.planning.status import make_status
+
+    return make_status(take_looks(settings, look, connectors), limits(look))
+
+
+def limits(look: Looking, *, heartbeat_seconds: float = 60.0) -> Limits:
+    """Gives from when on the flow is found wanting."""
+    from failover.checks.status_checks import Limits
+
+    own = look.selected.flow.connectors["source"]
+    tasks = own.integer("tasks.max") if "tasks.max" in own else None
+    return Limits(tasks_max=tasks, heartbeat_seconds=heartbeat_seconds)
+
+
+def take_looks(settings: Settings, look: Looking, connectors: tuple[ConnectorState, ...] = ()) -> Looks:
+    """Looks at both clusters, and at the target as it would be without the source.
 
     ``connectors``: their states where a Kafka Connect cluster was asked for them.
     """
-    from failover.checks.status_checks import Limits
     from failover.cli.memory import recall
     from failover.inventory.selection import Selection
     from failover.inventory.status import read_beside
-    from failover.planning.status import Looks, make_status
+    from failover.planning.status import Looks
 
     memory = recall(state_folder(settings, look.config), look.selected)
     both = look.snapshot(Selection(), content=False, earlier=memory.earlier)
@@ -67,7 +84,7 @@ def take_status(settings: Settings, look: Looking, connectors: tuple[ConnectorSt
     alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier) if live else both
     flow = look.selected.flow
     plan = _plan(both, memory.plan)
-    looks = Looks(
+    return Looks(
         both=both,
         plan=plan,
         alone=alone,
@@ -76,8 +93,6 @@ def take_status(settings: Settings, look: Looking, connectors: tuple[ConnectorSt
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
         connectors=connectors,
     )
-    tasks = flow.connectors["source"]
-    return make_status(looks, Limits(tasks_max=tasks.integer("tasks.max") if "tasks.max" in tasks else None))
 
 
 def _plan(snapshot: Snapshot, earlier: Plan | None) -> Plan:

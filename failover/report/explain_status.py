@@ -53,6 +53,65 @@ STATUS: dict[str, tuple[str, str, str, str, str]] = {
         "failover connect restart NAME, once what failed is settled.",
         "connector a->b.MirrorSourceConnector is RUNNING, its tasks FAILED: RecordTooLargeException",
     ),
+    "topic-not-mirrored": (
+        "finding",
+        "a topic of the flow is not on the target",
+        "The filters take it and the target does not have it. New topics come within refresh.topics.interval.seconds.",
+        "Wait so long; then look for its name in the mirror's log, and at its right to create topics.",
+        "1 topic of the flow not on standby: invoices",
+    ),
+    "topic-unused": (
+        "finding",
+        "a mirrored topic that nobody uses",
+        "No group has committed on it and nothing was written to it for a week.",
+        "topics.exclude, if nobody needs it.",
+        "3 mirrored topics no group reads and nobody wrote to for a week",
+    ),
+    "group-stuck": (
+        "finding",
+        "a group with members does not get on",
+        "It has records to read, and its commit is where MM2's last checkpoint of it is, which is old.",
+        "See its consumers' logs: a record that fails again and again fails on the target as well.",
+        "billing has 4,120 records to read and stands still for 2 h",
+    ),
+    "offsets-expiring": (
+        "finding",
+        "a group may lose its offsets on the source soon",
+        "It has no members, and has stood still for most of offsets.retention.minutes. MM2's checkpoint stays when "
+        "they are gone, and so do exact ones.",
+        "Start its consumers, or raise offsets.retention.minutes.",
+        "report-monthly last moved 6 days ago, and primary keeps them for 7 days",
+    ),
+    "config-drift": (
+        "finding",
+        "a topic and its copy have different settings",
+        "A warning where consumers find less on the target: shorter or smaller retention, smaller records, another "
+        "cleanup.policy. MM2 copies what is set on the topic itself; where it is not, each cluster's default counts.",
+        "Set it on the topic, or on the copy.",
+        "orders retention.ms=604800000, its copy 86400000",
+    ),
+    "internal-topic-large": (
+        "finding",
+        "an internal topic takes much disk",
+        "MM2 and this tool read it whole at every start. Compaction spares the newest segment, 1 GiB by default.",
+        "A smaller segment.bytes lets it be compacted sooner.",
+        "mm2-offset-syncs.standby.internal on primary takes 3.2 GiB",
+    ),
+    "internal-topic-policy": (
+        "finding",
+        "an internal topic is not compacted",
+        "What it keeps is deleted in time: positions, and the mirror begins anew; checkpoints, and groups are lost.",
+        "cleanup.policy=compact.",
+        "mm2-offsets.primary.internal on standby has cleanup.policy=delete",
+    ),
+    "version-skew": (
+        "finding",
+        "brokers are of different releases",
+        "Within a cluster an upgrade is not finished, or the target is older than the source. Told by the requests "
+        "that brokers speak, and so only to a release or two.",
+        "Finish the upgrade; upgrade the target first.",
+        "standby is older (Kafka 3.7 or 3.8) than primary (4.1 or newer)",
+    ),
     "known-by": (
         "column",
         "how it is known how far a partition is mirrored",
