@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -13,20 +12,19 @@ from failover.cli.connecting import (
     find,
     flow_names,
     reach,
+    require_target,
     resources_at_hand,
     take,
     where_options,
 )
 from failover.cli.frame import Group, Settings, format_option, pass_settings, require_terminal
 from failover.cli.params import DURATION, SOME_TIME
-from failover.cli.wiring import choose_flow, open_cluster
-from failover.errors import ClusterError, ConnectRefused, UsageError
+from failover.cli.wiring import choose_flow
+from failover.errors import UsageError
 
 if TYPE_CHECKING:
-    from failover.config.flow import SelectedFlow
     from failover.connect.access import Elsewhere
     from failover.connect.acting import Acted, Verb
-    from failover.connect.client import ConnectClient
     from failover.connect.mirrors import Mirror
     from failover.connect.strimzi import Patch
 
@@ -129,13 +127,22 @@ def offsets(settings: Settings, /, names: tuple[str, ...], **values: Any) -> int
 @command.command()
 @click.option("--name-prefix", metavar="TEXT", help="Of connectors that do not run yet: TEXT-source, … (default A-B).")
 @click.option("--wait", type=DURATION, default="2m", show_default=True, help="For them to run.")
+@click.option("--stopped", is_flag=True, help="Make new connectors without starting them (Kafka 3.7), to be seeded.")
 @click.option("--dry-run", is_flag=True, help="Show what would change; change nothing.")
 @click.option("--yes", is_flag=True, help="Do not ask.")
 @where_options(kubectl=False)
 @format_option("table", "json", "yaml")
 @pass_settings
 def deploy(
-    settings: Settings, /, *, name_prefix: str | None, wait: float, dry_run: bool, yes: bool, **values: Any
+    settings: Settings,
+    /,
+    *,
+    name_prefix: str | None,
+    wait: float,
+    stopped: bool,
+    dry_run: bool,
+    yes: bool,
+    **values: Any,
 ) -> int:
     """Puts the flow of mm2.properties onto a Connect cluster as MirrorMaker 2's connectors.
 
@@ -145,6 +152,7 @@ def deploy(
     """
     from failover.connect.deploying import deploy as put
     from failover.connect.deploying import prepare
+    from failover.connect.mirrors import at_rest
 
     where = take(values)
     config, access = find(settings, where, needs_config=True)
@@ -161,8 +169,8 @@ def deploy(
     with reach(settings, where, access, config) as reached:
         client = reached.client
         assert client is not None
-        _same_target(settings, selected, client)
-        prepared = prepare(client, selected.flow, prefix=name_prefix, dry_run=dry_run)
+        require_target(settings, selected, client)
+        prepared = prepare(client, selected.flow, prefix=name_prefix, dry_run=dry_run, stopped=stopped)
         deployment = prepared.deployment
         going = not (dry_run or deployment.invalid or not deployment.to_do)
         if going:
@@ -173,12 +181,12 @@ def deploy(
             from failover.connect.waiting import wait_for
 
             names = [step.name for step in deployment.steps]
-            states = tuple(wait_for(client, names, "resume", seconds=wait if going else 0))
+            states = tuple(wait_for(client, names, "stop" if stopped else "resume", seconds=wait if going else 0))
             deployment = msgspec.structs.replace(deployment, states=states)
     settings.emit_value(deployment, {"table": lambda: deployment_text(deployment)})
     if deployment.invalid:
         return 3
-    return 4 if deployment.states and not all(one.healthy for one in deployment.states) else 0
+    return 0 if all(one.healthy or (stopped and at_rest(one, verb="stop")) for one in deployment.states) else 4
 
 
 def _acting(verb: Verb, text: str) -> None:
@@ -333,23 +341,6 @@ def _with_advice(acted: Acted, chosen: list[Mirror], at_hand: list[dict[str, Any
         patch = patch_for(find_place(at_hand, source, target), kinds, acted.verb)
         return msgspec.structs.replace(acted, patch=patch)
     return msgspec.structs.replace(acted, snippet=snippet(source, target, kinds, acted.verb))
-
-
-def _same_target(settings: Settings, selected: SelectedFlow, client: ConnectClient) -> None:
-    """Raises ConnectRefused when the worker writes to another cluster than the flow's target."""
-    worker = client.worker()
-    try:
-        with contextlib.closing(open_cluster(settings, selected, selected.target)) as cluster:
-            facts = cluster.facts()
-    except ClusterError as error:
-        settings.say(f"warning: whether Connect writes to {selected.target} is not known: {error.message}")
-        return
-    if worker.kafka_cluster_id and facts.cluster_id and worker.kafka_cluster_id != facts.cluster_id:
-        raise ConnectRefused(
-            f"the workers at {client.access.shown} write to cluster {worker.kafka_cluster_id}, and {selected.target} is"
-            f" {facts.cluster_id}",
-            hint="deploy to a Connect cluster whose bootstrap.servers are the target's",
-        )
 
 
 def _is_elsewhere(access: object) -> bool:

@@ -3,18 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from failover.cli.frame import Settings
-from failover.cli.wiring import load
-from failover.errors import ConfigError, ConfigNotFound, Declined, UsageError
+from failover.cli.wiring import load, open_cluster
+from failover.errors import ClusterError, ConfigError, ConfigNotFound, ConnectRefused, Declined, UsageError
 
 if TYPE_CHECKING:
-    from failover.config.flow import Config
+    from failover.config.flow import Config, SelectedFlow
     from failover.connect.access import ConnectAccess, Elsewhere
     from failover.connect.client import ConnectClient
     from failover.connect.kubectl import Kubectl
@@ -131,6 +131,37 @@ def reach(settings: Settings, where: Where, access: ConnectAccess | None, config
     finally:
         if client is not None:
             client.close()
+
+
+@contextmanager
+def connect_cluster(settings: Settings, where: Where, selected: SelectedFlow) -> Iterator[ConnectClient]:
+    """Opens a Connect cluster that must write to a flow's target; raises UsageError for a vendor's, ConnectRefused."""
+    from failover.connect.access import ConnectAccess
+
+    config, access = find(settings, where, needs_config=True)
+    if not isinstance(access, ConnectAccess):
+        raise UsageError("there is no Kafka Connect REST interface", hint="failover connect list --url … tells more")
+    with reach(settings, where, access, config) as reached:
+        assert reached.client is not None
+        require_target(settings, selected, reached.client)
+        yield reached.client
+
+
+def require_target(settings: Settings, selected: SelectedFlow, client: ConnectClient) -> None:
+    """Raises ConnectRefused when the workers write to another cluster than the flow's target."""
+    worker = client.worker()
+    try:
+        with closing(open_cluster(settings, selected, selected.target)) as cluster:
+            facts = cluster.facts()
+    except ClusterError as error:
+        settings.say(f"warning: whether Connect writes to {selected.target} is not known: {error.message}")
+        return
+    if worker.kafka_cluster_id and facts.cluster_id and worker.kafka_cluster_id != facts.cluster_id:
+        raise ConnectRefused(
+            f"the workers at {client.access.shown} write to cluster {worker.kafka_cluster_id}, and {selected.target} is"
+            f" {facts.cluster_id}",
+            hint="take the Connect cluster whose bootstrap.servers are the target's",
+        )
 
 
 def flow_names(settings: Settings, config: Config | None) -> tuple[str | None, str | None]:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import click
 
+from failover.cli.connecting import connect_cluster, take, where_options
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.params import DURATION
 from failover.cli.shared import locked, runs_topic
@@ -16,12 +17,13 @@ from failover.errors import ConfigError, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig, SelectedFlow
+    from failover.connect.client import ConnectClient
     from failover.model.seed import Seed
     from failover.state.folder import StateFolder
 
 
 class Options(NamedTuple):
-    """Is what was typed."""
+    """Is what was typed; ``connector``: of which name, on ``client``'s Connect cluster."""
 
     topics: tuple[str, ...]
     keep_tail: bool
@@ -29,6 +31,8 @@ class Options(NamedTuple):
     yes: bool
     dry_run: bool
     reason: str
+    connector: str | None
+    client: ConnectClient | None = None
 
 
 @click.command(cls=Command)
@@ -49,6 +53,8 @@ class Options(NamedTuple):
 @click.option("--dry-run", is_flag=True, help="Show the positions; write nothing.")
 @click.option("--ignore-lock", is_flag=True, help="Go on although another process alive holds the lock.")
 @click.option("--reason", default="", metavar="TEXT", help="Why, for the record.")
+@click.option("--connector", metavar="NAME", help="With --url: of this source connector.")
+@where_options(kubectl=False)
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(
@@ -63,13 +69,16 @@ def command(
     dry_run: bool,
     ignore_lock: bool,
     reason: str,
+    connector: str | None,
+    **values: Any,
 ) -> int:
     """Writes where the flow --source to --target begins, behind what the opposite flow copied.
 
     For topics that have one name on both clusters: the way back after a failover then copies the new
     records and none of those that came from there. For `failover replicate` and a dedicated MirrorMaker 2,
-    both stopped; with --format json the body for a connector's PATCH /connectors/NAME/offsets comes along.
+    both stopped; with --url for the source connector of a Kafka Connect cluster, stopped as well.
     """
+    where = take(values)
     if not from_inverse:
         raise UsageError("say what the positions are made from", hint="failover seed --from-inverse")
     if not dry_run:
@@ -79,21 +88,22 @@ def command(
     flow = _settings_of(config, selected)
     state = state_folder(settings, config)
     state.require_usable()
-    options = Options(topics, keep_tail, settle, yes, dry_run, reason)
+    options = Options(topics, keep_tail, settle, yes, dry_run, reason, connector)
+    with connect_cluster(settings, where, selected) if where.url or connector else contextlib.nullcontext() as client:
 
-    def run() -> Seed:
-        from failover.kafka.wire.thread import new_loop
+        def run() -> Seed:
+            from failover.kafka.wire.thread import new_loop
 
-        with asyncio.Runner(loop_factory=new_loop) as runner:
-            return runner.run(_seed(settings, config, flow, state, options))
+            with asyncio.Runner(loop_factory=new_loop) as runner:
+                return runner.run(_seed(settings, config, flow, state, options._replace(client=client)))
 
-    if dry_run:
-        seed = run()
-    else:
-        cluster = open_cluster(settings, selected, selected.target)
-        topic = runs_topic(config, selected.source)
-        with contextlib.closing(cluster), locked(settings, cluster, topic, f"seed {flow.name}", ignore=ignore_lock):
+        if dry_run:
             seed = run()
+        else:
+            cluster = open_cluster(settings, selected, selected.target)
+            topic = runs_topic(config, selected.source)
+            with contextlib.closing(cluster), locked(settings, cluster, topic, f"seed {flow.name}", ignore=ignore_lock):
+                seed = run()
     from failover.report.seed_text import seed_text
 
     settings.emit_value(seed, {"table": lambda: seed_text(seed)})
@@ -126,7 +136,7 @@ async def _seed(
     from failover.state.seeds import note_seed
 
     silences = {"source_silence": settings.source_timeout(), "target_silence": settings.target_timeout()}
-    async with seeding(config, flow, **silences) as (work, topic):
+    async with seeding(config, flow, **silences, connect=options.client, connector=options.connector) as (work, place):
         partitions = await work.look(options.topics, keep_tail=options.keep_tail)
         seed = Seed(
             created=utc_now(),
@@ -134,7 +144,8 @@ async def _seed(
             reason=options.reason,
             source=flow.source.alias,
             target=flow.target.alias,
-            topic=topic.name,
+            topic=place.topic,
+            connector=place.connector,
             dry_run=options.dry_run,
             partitions=tuple(partitions),
             not_seeded=work.not_seeded,

@@ -128,6 +128,10 @@ class ConnectClient:
         """Makes a connector, or replaces its configuration."""
         self._call("PUT", _path(name, "config"), config, again=True)
 
+    def create(self, name: str, config: Mapping[str, str], state: str) -> None:
+        """Makes a connector in a state other than RUNNING (Kafka 3.7 and later); never sent twice."""
+        self._call("POST", "/connectors", {"name": name, "config": config, "initial_state": state})
+
     def act(self, name: str, verb: Verb) -> None:
         """Asks for a connector to be paused, resumed or stopped (stop: Kafka 3.5); returns before it is."""
         self._call("PUT", _path(name, verb), again=True)
@@ -296,13 +300,18 @@ def _said(data: bytes) -> str:
 
 def _cause(error: BaseException) -> str:
     """Gives the reason of a failure without the objects urllib3 puts before it."""
-    found: BaseException = error
-    while (inner := getattr(found, "reason", None) or found.__cause__) is not None and isinstance(inner, BaseException):
+    found = error
+    while (inner := _inner(found)) is not None:
         found = inner
     if isinstance(found, ssl.SSLCertVerificationError):
         return f"its certificate is not trusted: {found.verify_message}"
     text = str(found).rpartition("object at ")[2].partition(": ")[2] if " object at 0x" in str(found) else str(found)
     return text or type(found).__name__
+
+
+def _inner(error: BaseException) -> BaseException | None:
+    candidates = (getattr(error, "reason", None), *error.args[:1], error.__cause__)
+    return next((one for one in candidates if isinstance(one, BaseException)), None)
 
 
 def _hint(gone: _Lost) -> str:

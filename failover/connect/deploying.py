@@ -12,6 +12,7 @@ from failover.config.flow import FlowConfig
 from failover.config.secret import MASK, Secret, is_secret_key
 from failover.connect.client import ConnectClient
 from failover.connect.mirrors import Mirror, mirrors, of_flow
+from failover.connect.values import STOPPED
 from failover.errors import ConnectRefused, OperatorOwns
 
 Action = Literal["create", "update", "none"]
@@ -38,8 +39,8 @@ class Step(msgspec.Struct, frozen=True, kw_only=True):
 class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     """Is one ``connect deploy``: what was to be done, what Connect said, what runs now.
 
-    ``extra``: connectors of the flow that the configuration does not ask for; they are left alone. ``states``: after
-    the wait, empty before.
+    ``extra``: connectors of the flow that the configuration does not ask for; they are left alone. ``stopped``: new
+    ones are made without being started. ``states``: after the wait, empty before.
     """
 
     kind: Literal["failover.connect-deployment"] = "failover.connect-deployment"
@@ -50,6 +51,7 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
     steps: tuple[Step, ...]
     extra: tuple[str, ...] = ()
     dry_run: bool = False
+    stopped: bool = False
     states: tuple[Mirror, ...] = ()
 
     @property
@@ -89,9 +91,25 @@ def wanted_connectors(flow: FlowConfig, running: Iterable[Mirror], prefix: str |
     return flow_connectors(flow, names)
 
 
-def prepare(client: ConnectClient, flow: FlowConfig, *, prefix: str | None = None, dry_run: bool = False) -> Prepared:
-    """Validates the connectors of a flow and compares them with what runs; nothing is changed."""
+def prepare(
+    client: ConnectClient,
+    flow: FlowConfig,
+    *,
+    prefix: str | None = None,
+    dry_run: bool = False,
+    stopped: bool = False,
+) -> Prepared:
+    """Validates the connectors of a flow and compares them with what runs; nothing is changed.
+
+    Raises ConnectRefused where ``stopped`` is asked of a Connect that cannot make connectors so, OperatorOwns.
+    """
     found = client.connectors()
+    version = client.worker().version
+    if stopped and _numbers(version) < (3, 7):
+        raise ConnectRefused(
+            f"{client.access.shown} runs Kafka {version}: a connector begins to run as soon as it is made",
+            hint="Kafka 3.7 can make one that is stopped; pause cannot be told in time",
+        )
     running = of_flow(mirrors(found), flow.source.alias, flow.target.alias)
     connectors = wanted_connectors(flow, running, prefix)
     steps = []
@@ -109,10 +127,11 @@ def prepare(client: ConnectClient, flow: FlowConfig, *, prefix: str | None = Non
     deployment = Deployment(
         flow=flow.name,
         url=client.access.shown,
-        connect_version=client.worker().version,
+        connect_version=version,
         steps=tuple(steps),
         extra=tuple(one.name for one in running if one.name not in names),
         dry_run=dry_run,
+        stopped=stopped,
     )
     return Prepared(deployment, {connector.name: connector for connector in connectors})
 
@@ -130,7 +149,10 @@ def deploy(client: ConnectClient, prepared: Prepared, *, say: Callable[[str], No
     for step in sorted(prepared.deployment.to_do, key=lambda step: order.get(step.kind, 3)):
         connector = prepared.connectors[step.name]
         try:
-            client.put_config(step.name, connector.plain())
+            if step.action == "create" and prepared.deployment.stopped:
+                client.create(step.name, connector.plain(), STOPPED)
+            else:
+                client.put_config(step.name, connector.plain())
         except ConnectRefused as error:
             raise ConnectRefused(hide(error.message, connector), hint=error.hint) from None
         say(f"{step.action}d {step.name}")
@@ -161,3 +183,9 @@ def _shown(value: str | None, hidden: bool) -> str:
     if value is None:
         return ""
     return MASK if hidden and value else value
+
+
+def _numbers(version: str) -> tuple[int, int]:
+    major, _, rest = version.partition(".")
+    minor = rest.partition(".")[0]
+    return (int(major), int(minor)) if major.isdigit() and minor.isdigit() else (0, 0)

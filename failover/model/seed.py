@@ -36,7 +36,8 @@ class SeedPartition(msgspec.Struct, frozen=True, kw_only=True):
 class Seed(msgspec.Struct, frozen=True, kw_only=True):
     """Is one seeding of the flow ``source`` -> ``target``. ``topic`` of the target keeps the positions.
 
-    ``connect``: the same as a body for ``PATCH /connectors/NAME/offsets`` of Kafka Connect.
+    ``connector``: the connector of a Connect cluster that keeps them instead, "" otherwise. ``connect``: the same as a
+    body for ``PATCH /connectors/NAME/offsets`` of Kafka Connect.
     """
 
     kind: Literal["failover.seed"] = "failover.seed"
@@ -47,6 +48,7 @@ class Seed(msgspec.Struct, frozen=True, kw_only=True):
     source: str
     target: str
     topic: str
+    connector: str = ""
     dry_run: bool
     partitions: tuple[SeedPartition, ...]
     not_seeded: dict[str, str] = {}

@@ -2,30 +2,48 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from typing import NamedTuple
 
 import msgspec
 
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2_keys import SOURCE
+from failover.connect.client import ConnectClient
 from failover.inventory.flow import Flow
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.topics import NewTopic
 from failover.replication.beside import look_beside
 from failover.replication.positions import Positions, positions_topic
 from failover.replication.running import flow_rules
-from failover.replication.seeding import Seeding
+from failover.replication.seed_connect import ConnectPositions, kept, source_connector
+from failover.replication.seeding import Kept, Seeding
 from failover.replication.syncs import Syncs, syncs_topic
+
+
+class Place(NamedTuple):
+    """Is what keeps the positions: a topic of the target, or a Connect cluster (its address) and a connector there."""
+
+    topic: str
+    connector: str = ""
 
 
 @contextlib.asynccontextmanager
 async def seeding(
-    config: Config, flow_config: FlowConfig, *, source_silence: float, target_silence: float
-) -> AsyncIterator[tuple[Seeding, NewTopic]]:
-    """Gives what seeds a flow, and the topic on the target that keeps its positions.
+    config: Config,
+    flow_config: FlowConfig,
+    *,
+    source_silence: float,
+    target_silence: float,
+    connect: ConnectClient | None = None,
+    connector: str | None = None,
+) -> AsyncIterator[tuple[Seeding, Place]]:
+    """Gives what seeds a flow, and where its positions are kept.
 
-    Raises ``ConfigError``, ``MirrorMakerRuns`` while MirrorMaker 2 runs either direction, ``ClusterError``.
+    ``connect``: they are those of the flow's source connector there, of this name if one is given. Raises
+    ``ConfigError``, ``MirrorMakerRuns`` while MirrorMaker 2 runs either direction, ``Refused`` while the connector is
+    not stopped, ``ClusterError``.
     """
     flow = flow_rules(config, flow_config)
     back = flow.opposite
@@ -47,18 +65,23 @@ async def seeding(
         syncs = msgspec.structs.replace(
             syncs_topic(back.internal, flow_config.connectors[SOURCE]), name=back.internal.offset_syncs
         )
-        yield (
-            Seeding(
-                flow,
-                source,
-                target,
-                positions=Positions(target, topic, source=flow.source),
-                mirrored=Positions(source, mirrored, source=flow.target),
-                syncs=Syncs(clusters[back.internal.offset_syncs_on], syncs),
-                committed=back_config.isolation_level == "read_committed",
-            ),
-            topic,
+        positions: Kept = Positions(target, topic, source=flow.source)
+        where = Place(topic.name)
+        if connect is not None:
+            found = await asyncio.to_thread(source_connector, connect, flow.source, flow.target, connector)
+            positions = ConnectPositions(connect, found.name, source=flow.source)
+            where = Place(connect.access.shown, found.name)
+        work = Seeding(
+            flow,
+            source,
+            target,
+            positions=positions,
+            mirrored=Positions(source, mirrored, source=flow.target),
+            syncs=Syncs(clusters[back.internal.offset_syncs_on], syncs),
+            committed=back_config.isolation_level == "read_committed",
+            **({"kept": kept} if connect is not None else {}),
         )
+        yield work, where
 
 
 def _between(config: Config, source: str, target: str) -> FlowConfig | None:

@@ -7,8 +7,8 @@ nothing comes back, and there is nothing to do.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from typing import NamedTuple
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from typing import NamedTuple, Protocol
 
 import msgspec
 
@@ -52,11 +52,29 @@ class _Known(NamedTuple):
     again: bool
 
 
+class Kept(Protocol):
+    """Keeps a flow's positions: ``Positions`` in a topic, ``ConnectPositions`` in a Connect cluster."""
+
+    async def open(self) -> None:
+        """Makes what is missing."""
+
+    async def read(self) -> dict[TopicPartition, Anchor]:
+        """Reads all positions."""
+
+    async def write(self, anchors: Mapping[TopicPartition, Anchor]) -> dict[TopicPartition, Fault]:
+        """Writes positions; gives a fault for each that is not kept."""
+
+
+def _whole(anchor: Anchor) -> Anchor | None:
+    return anchor
+
+
 class Seeding:
     """Finds and writes start positions of ``flow``, whose source holds the copies and whose target the originals.
 
-    ``source``, ``target``: the flow's. ``positions``: the flow's own, on the target. ``mirrored``: those of the
-    opposite flow, on the source, ``syncs`` its offset syncs. ``committed``: the opposite flow read committed records.
+    ``source``, ``target``: the flow's. ``positions``: the flow's own, on the target; ``kept``: what of one is read
+    again there. ``mirrored``: those of the opposite flow, on the source, ``syncs`` its offset syncs. ``committed``: the
+    opposite flow read committed records.
     """
 
     def __init__(
@@ -65,16 +83,18 @@ class Seeding:
         source: WireCluster,
         target: WireCluster,
         *,
-        positions: Positions,
+        positions: Kept,
         mirrored: Positions,
         syncs: Syncs,
         committed: bool,
+        kept: Callable[[Anchor], Anchor | None] = _whole,
     ) -> None:
         self.flow = flow
         self.not_seeded: dict[str, str] = {}
         self._source, self._target = source, target
         self._positions, self._mirrored, self._syncs = positions, mirrored, syncs
         self._committed = committed
+        self._kept = kept
         self._ids: dict[TopicPartition, _Pair] = {}
         self._anchors: dict[TopicPartition, Anchor] = {}
         self._beats: dict[str, int] = {}
@@ -149,7 +169,7 @@ class Seeding:
         written = await self._positions.read()
         done = []
         for tp, one in wanted.items():
-            holds = written.get(tp) == self._anchors[tp]
+            holds = written.get(tp) == self._kept(self._anchors[tp])
             why = "" if holds else str(refused.get(tp) or "another position stands there")
             done.append(msgspec.structs.replace(one, status="written" if holds else "failed", detail=why or one.detail))
         return done
@@ -160,7 +180,8 @@ class Seeding:
             "offsets": [
                 {
                     "partition": {"cluster": self.flow.source, "partition": one.partition, "topic": one.topic},
-                    "offset": {"offset": one.offset - 1},
+                    # MM2 (MirrorUtils.validateSourceOffset) refuses -1; without a position it begins at the start
+                    "offset": {"offset": one.offset - 1} if one.offset else None,
                 }
                 for one in seeds
                 if one.offset is not None
@@ -270,7 +291,7 @@ class Seeding:
             alone = f"which {self.flow.target} alone has"
             why = f"{end.tail} records from offset {end.mirrored} on, {alone}, were never mirrored"
             return msgspec.structs.replace(seed, action="refuse", reason="unreplicated-tail", detail=why)
-        if before == self._anchors[tp]:
+        if before == self._kept(self._anchors[tp]):
             return msgspec.structs.replace(seed, action="none", reason="already-there", status="unchanged")
         return seed
 

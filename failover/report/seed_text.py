@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shlex
+
 from failover.model.seed import Seed, SeedPartition
 from failover.report.inert import inert_line
 from failover.report.table import table
@@ -19,7 +21,7 @@ def seed_text(seed: Seed, *, width: int = 100) -> str:
         f"{len(seed.refused)} refused",
         f"{sum(one.action == 'none' for one in seed.partitions)} there already",
     ]
-    lines = [f"{source}->{target}   start positions in {inert_line(seed.topic)} of {target}   {', '.join(sums)}"]
+    lines = [f"{source}->{target}   start positions in {_place(seed, 'of')}   {', '.join(sums)}"]
     if seed.partitions:
         rows = [_row(one) for one in sorted(seed.partitions, key=lambda one: _ORDER[one.action])]
         headers = ("TOPIC", "PARTITION", "BEGINS AT", "OF", "BEFORE", "ALONE THERE", "COMPARED", "STATE")
@@ -38,9 +40,13 @@ def seed_question(seed: Seed, *, width: int = 100) -> str:
     """Writes the table and what going ahead does."""
     return (
         seed_text(seed, width=width)
-        + f"This writes {things(len(seed.to_write), 'position')} to {inert_line(seed.topic)} on"
-        f" {inert_line(seed.target)}, whatever stood there before."
+        + f"This writes {things(len(seed.to_write), 'position')} to {_place(seed)}, whatever stood there before."
     )
+
+
+def _place(seed: Seed, word: str = "on") -> str:
+    topic, target = inert_line(seed.topic), inert_line(seed.target)
+    return f"connector {inert_line(seed.connector)} at {topic}" if seed.connector else f"{topic} {word} {target}"
 
 
 def _written(seed: Seed) -> bool:
@@ -70,6 +76,8 @@ def _next(seed: Seed) -> list[str]:
         lines.append("MirrorMaker 2 copies a refused partition from its start: do not start it before that is settled.")
     if not _written(seed) and seed.to_write:
         lines.append("next: the same command without --dry-run" if seed.dry_run else "next: answer the question")
+    elif not seed.refused and seed.connector:
+        lines.append(f"next: failover connect resume {shlex.quote(inert_line(seed.connector))}, with the same --url")
     elif not seed.refused:
         lines.append(f"next: failover replicate --source {source} --target {target}, or MirrorMaker 2 for it")
     return lines or ["next: settle what is refused, then the same command again"]

@@ -2,6 +2,7 @@
 
 ``pair``: two clusters of one broker each that live as long as the session and are never hurt.
 ``mm2``: the real MirrorMaker 2 on them, for topics that begin with ``t.``.
+``connect``: a real Kafka Connect worker on the target of them.
 ``breakable``: a module's own pair, to be killed, frozen and restarted.
 ``three``: a module's own pair with three brokers on the source side.
 """
@@ -13,6 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from failover.lab import LabOptions, MirrorOptions, ports
+from failover.lab.connect import start_connect, wait_connect
 from tests.system.pair import Pair
 from tests.system.running import running
 
@@ -48,6 +50,18 @@ def mm2(pair: Pair) -> Pair:
     pair.b.until(
         lambda: "a.checkpoints.internal" in pair.b.topics(), what="MirrorMaker 2 made its checkpoints topic", seconds=90
     )
+    return pair
+
+
+@pytest.fixture(scope="session")
+def connect(pair: Pair) -> Pair:
+    """Is ``pair`` with a Kafka Connect worker on b: https, basic authentication, MirrorMaker 2's connectors to deploy.
+
+    ``connect_settings(pair.lab)`` gives the settings by which commands find it.
+    """
+    start_connect(pair.lab, auth=True, tls=True)
+    pair.expect_topic(r"connect-lab-.*")
+    wait_connect(pair.lab)
     return pair
 
 

@@ -69,7 +69,7 @@ def target(monkeypatch: pytest.MonkeyPatch) -> type[Facts]:
         def close(self) -> None:
             """Has nothing to close."""
 
-    monkeypatch.setattr("failover.cli.connect.open_cluster", lambda *_, **__: Cluster())
+    monkeypatch.setattr("failover.cli.connecting.open_cluster", lambda *_, **__: Cluster())
     return facts
 
 

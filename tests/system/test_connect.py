@@ -1,0 +1,190 @@
+"""The commands for Kafka Connect on a real worker that speaks https and asks for a password."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failover.lab import MirrorOptions
+from failover.lab.connect import connect_settings
+from failover.model.names import TopicPartition
+from tests.system.pair import Pair, Ran
+
+IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
+
+
+class OnConnect:
+    """Is a flow from a to b under aliases of its own, deployed to the Connect worker on b."""
+
+    def __init__(self, pair: Pair, stem: str, **added: str) -> None:
+        self.pair = pair
+        self.stem = pair.name(stem)
+        self.source, self.target = pair.name("ca"), pair.name("cb")
+        self.flow = f"{self.source}->{self.target}"
+        self.added = {
+            f"{self.flow}.topics": rf"{self.stem}\..*",
+            f"{self.target}->{self.source}.topics": rf"{self.stem}\..*",
+            f"{self.target}.offset.storage.partitions": "3",
+            f"{self.source}.offset.storage.partitions": "3",
+            "heartbeats.replication.enabled": "false",
+            **connect_settings(pair.lab),
+            **added,
+        }
+        self.config = self.written()
+        pair.expect_topic(rf"({self.source}\.)?{self.stem}\..*")
+        pair.expect_topic(rf"({self.source}|{self.target})\..*")
+
+    def written(self, **added: str) -> Path:
+        return self.pair.config_path(
+            aliases=(self.source, self.target), options=MirrorOptions(refresh_seconds=1), added=self.added | added
+        )
+
+    def run(self, *arguments: str, password: str | None = None) -> Ran:
+        named = ("--source", self.source, "--target", self.target)
+        environ: dict[str, Any] = {} if password is None else {"FAILOVER_CONNECT_PASSWORD": password}
+        return self.pair.run_cli(*arguments, *named, config=self.config, **environ)
+
+    def json(self, *arguments: str, code: int = 0) -> Any:
+        ran = self.run(*arguments, "--format", "json")
+        assert ran.code == code, ran.err
+        return json.loads(ran.out)
+
+    def positions(self) -> dict[TopicPartition, int]:
+        rows = self.json("connect", "offsets")["offsets"]
+        return {
+            TopicPartition(row["partition"]["topic"], row["partition"]["partition"]): row["offset"]["offset"]
+            for row in rows
+        }
+
+    def wait_positions(self, wanted: dict[TopicPartition, int]) -> None:
+        self.pair.b.until(lambda: self.positions() == wanted, what=f"Connect stores {wanted}", seconds=60, every=0.5)
+
+
+def records(found: dict[int, list[Any]]) -> dict[int, list[Any]]:
+    return {number: [(one.key, one.value, one.headers) for one in each] for number, each in found.items()}
+
+
+@pytest.fixture(scope="module")
+def deployed(connect: Pair) -> OnConnect:
+    """Is a flow that was deployed, with a topic of 2 × 100 records."""
+    flow = OnConnect(connect, "conn")
+    topic = connect.create_topic("a", f"{flow.stem}.t", 2)
+    connect.produce("a", topic, 200, keys=7)
+    shown = flow.run("connect", "deploy", "--dry-run")
+    assert shown.code == 0, shown.err
+    assert "create" in shown.out
+    done = flow.json("connect", "deploy", "--yes")
+    assert [step["action"] for step in done["steps"]] == ["create"] * 3
+    assert {one["state"] for one in done["states"]} == {"RUNNING"}
+    return flow
+
+
+def test_records_arrive_as_they_are_though_the_worker_has_other_converters(deployed: OnConnect) -> None:
+    pair, topic = deployed.pair, f"{deployed.stem}.t"
+    remote = pair.wait_mirrored(topic, flow=deployed.source)
+    assert records(pair.b.read(remote)) == records(pair.a.read(topic))
+
+
+def test_status_offsets_stop_and_resume(deployed: OnConnect) -> None:
+    pair, topic = deployed.pair, f"{deployed.stem}.t"
+    assert deployed.run("connect", "deploy", "--yes").out.count("as it is") == 3
+    status = deployed.run("connect", "status")
+    assert status.code == 0, status.out + status.err
+    assert "3 connectors, all running" in status.out
+    deployed.wait_positions({TopicPartition(topic, 0): 99, TopicPartition(topic, 1): 99})
+
+    stopped = deployed.json("connect", "stop", "--yes")
+    assert stopped["outcome"] == "done"
+    assert {(one["state"], len(one["tasks"])) for one in stopped["connectors"]} == {("STOPPED", 0)}
+    assert deployed.run("connect", "status").code == 4
+    pair.produce("a", topic, 50)
+    assert sum(end for _, end in pair.ends("b", f"{deployed.source}.{topic}").values()) == 200
+    # every line of the plan is of no use to a group that MirrorMaker 2 still writes to: it says how to stop it
+    resumed = deployed.json("connect", "resume", "--yes")
+    assert resumed["outcome"] == "done"
+    pair.wait_mirrored(topic, flow=deployed.source)
+    assert sum(end for _, end in pair.ends("b", f"{deployed.source}.{topic}").values()) == 250
+    assert deployed.json("connect", "pause", "--yes")["outcome"] == "done"
+    assert deployed.json("connect", "restart", "--yes", "--wait", "0", code=4)["outcome"] == "not-yet"
+    assert deployed.json("connect", "resume", "--yes")["outcome"] == "done"
+
+
+def test_a_wrong_password_and_an_unknown_authority_are_told_apart(deployed: OnConnect) -> None:
+    refused = deployed.run("connect", "list", password="wrong")
+    assert refused.code == 8
+    assert "the user or password is refused" in refused.err
+    url = deployed.added["failover.connect.url"]
+    secret = deployed.added["failover.connect.password"]
+    untrusted = deployed.pair.run_cli(
+        "connect", "list", "--url", url, "--user", "admin", config=deployed.pair.lab.config,
+        FAILOVER_CONNECT_PASSWORD=secret,
+    )  # fmt: skip
+    assert untrusted.code == 8
+    assert "certificate is not trusted" in untrusted.err
+    every = deployed.run("connect", "list", "--every", "--format", "json")
+    assert every.code == 0
+    assert secret not in refused.err + refused.out + untrusted.err + every.out
+
+
+def test_what_fails_is_shown_with_its_first_line(connect: Pair) -> None:
+    flow = OnConnect(connect, "broken")
+    broken = flow.written(**{
+        f"{flow.source}.security.protocol": "SSL",
+        f"{flow.source}.ssl.truststore.location": "/nowhere.jks",
+    })  # fmt: skip
+    flow.config = broken
+    done = flow.run("connect", "deploy", "--yes")
+    assert done.code == 4, done.err
+    assert "FAILED" in done.out
+    assert "KafkaException" in done.out
+    assert "\tat " not in done.out
+    assert flow.run("connect", "status").code == 3
+    assert flow.run("connect", "stop", "--yes").code == 0
+
+
+def test_the_way_back_is_seeded_while_its_connector_is_stopped(connect: Pair) -> None:
+    """Records went from b to a under one name; now a has new ones, and Connect on b is to copy only these."""
+    pair = connect
+    flow = OnConnect(pair, "back", **{"replication.policy.class": IDENTITY})
+    there = flow.written(**{f"{flow.target}->{flow.source}.enabled": "true", f"{flow.flow}.enabled": "false"})
+    topic = pair.create_topic("b", f"{flow.stem}.t", 2)
+    empty = pair.create_topic("b", f"{flow.stem}.empty")
+    pair.produce("b", topic, 120, transactions=[(20, True), (10, False)])
+    name = f"replicator-{flow.source}"
+    pair.lab.start_replicator(there, "--source", flow.target, "--target", flow.source, name=name)
+    count = sum(map(len, pair.b.read(topic).values()))
+    pair.a.until(
+        lambda: {topic, empty} <= pair.a.topics() and sum(map(len, pair.a.read(topic).values())) == count,
+        what="the copies are there",
+        seconds=60,
+        every=0.3,
+    )
+    pair.lab.stop(name)
+    before = records(pair.b.read(topic))
+    pair.produce("a", topic, 30)
+    new = {number: each[len(before[number]) :] for number, each in records(pair.a.read(topic)).items()}
+    assert sum(map(len, new.values())) == 30
+
+    made = flow.json("connect", "deploy", "--stopped", "--yes")
+    assert {one["state"] for one in made["states"]} == {"STOPPED"}
+    url = ("--url", flow.added["failover.connect.url"])
+    seeded = flow.json("seed", "--from-inverse", "--yes", *url)
+    assert {one["status"] for one in seeded["partitions"]} <= {"written", "unchanged"}
+    assert {one["topic"] for one in seeded["partitions"]} == {topic, empty}
+    begins = {TopicPartition(one["topic"], one["partition"]): one["offset"] for one in seeded["partitions"]}
+    assert len(begins) == 3
+    # Connect takes no -1: where nothing was copied there is no position
+    assert flow.positions() == {tp: offset - 1 for tp, offset in begins.items() if offset}
+    assert {one["status"] for one in flow.json("seed", "--from-inverse", "--yes", *url)["partitions"]} == {"unchanged"}
+
+    assert flow.json("connect", "resume", "--yes")["outcome"] == "done"
+    running = flow.run("seed", "--from-inverse", "--yes", *url)
+    assert running.code == 3
+    assert "is RUNNING" in running.err
+    wanted = {number: before[number] + new[number] for number in before}
+    pair.b.until(lambda: records(pair.b.read(topic)) == wanted, what="only the new records came", seconds=60, every=0.3)
+    flow.json("connect", "stop", "--yes")
+    assert records(pair.b.read(topic)) == wanted
