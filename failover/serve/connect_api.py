@@ -12,6 +12,7 @@ from typing import Any
 from aiohttp import web
 
 from failover import __version__
+from failover.config.connect_json import kind_of
 from failover.replication.switch import Target
 from failover.serve import plugins, shapes
 from failover.serve.access import ApiError
@@ -168,7 +169,7 @@ class ConnectApi:
         kind = _plugin(request)
         given = await _body(request)
         named = given.get("connector.class")
-        if named is not None and plugins.kind_of(str(named)) != kind:
+        if named is not None and kind_of(str(named)) != kind:
             raise ApiError(
                 400, f"Included connector type {named} does not match request type {_name(request, 'plugin')}"
             )
@@ -234,7 +235,7 @@ def _flag(request: web.Request, name: str) -> bool:
 
 def _plugin(request: web.Request) -> str:
     name = _name(request, "plugin")
-    kind = plugins.kind_of(name)
+    kind = kind_of(name)
     if kind is None:
         raise ApiError(404, f"Unknown plugin {name}")
     return kind

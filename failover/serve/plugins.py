@@ -22,15 +22,6 @@ def plugins() -> list[Json]:
     return [{"class": CONNECTOR_CLASSES[kind], "type": TYPE, "version": __version__} for kind in CONNECTORS]
 
 
-def kind_of(plugin: str) -> str | None:
-    """Gives the kind of a plug-in named by its class, or by the end of it as Connect allows; None for others."""
-    for kind, name in CONNECTOR_CLASSES.items():
-        short = name.rpartition(".")[2]
-        if plugin in (name, short, short.removesuffix("Connector")):
-            return kind
-    return None
-
-
 def definitions(kind: str) -> list[Json]:
     """Gives what ``GET /connector-plugins/{p}/config`` answers."""
     required = [_definition(key, None) for key in _REQUIRED]

@@ -3,29 +3,39 @@
 from __future__ import annotations
 
 import json
+import ssl
 import urllib.error
 import urllib.parse
 import urllib.request
+from base64 import b64encode
 from typing import Any
 
 from prometheus_client.parser import text_string_to_metric_families
 
 
 class Rest:
-    """Is one address; ``token`` is sent along unless it is empty."""
+    """Is one address; ``token`` is sent along unless it is empty, or ``basic``: user and password.
 
-    def __init__(self, url: str, token: str = "") -> None:
+    ``ca``: the authority to trust, for https.
+    """
+
+    def __init__(self, url: str, token: str = "", *, basic: tuple[str, str] | None = None, ca: str = "") -> None:
         self.url = url
         self._token = token
+        self._basic = (
+            {} if basic is None else {"Authorization": f"Basic {b64encode(':'.join(basic).encode()).decode()}"}
+        )
+        self._context = ssl.create_default_context(cafile=ca) if ca else None
 
     def ask(self, method: str, path: str, body: object = None, *, token: str | None = None) -> tuple[int, str]:
         """Gives status and text."""
         token = self._token if token is None else token
-        headers = {"Content-Type": "application/json"} | ({"Authorization": f"Bearer {token}"} if token else {})
+        bearer = {"Authorization": f"Bearer {token}"} if token else {}
+        headers = {"Content-Type": "application/json"} | self._basic | bearer
         data = None if body is None else json.dumps(body).encode()
         request = urllib.request.Request(self.url + urllib.parse.quote(path, safe="/?=&"), data, headers, method=method)
         try:
-            with urllib.request.urlopen(request, timeout=10) as answer:
+            with urllib.request.urlopen(request, timeout=30, context=self._context) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             with error:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
+from aiohttp import web
 from aiohttp.test_utils import TestClient, TestServer
 
 from failover.config.load import load_config
@@ -138,9 +139,14 @@ def asked(board: Board, ask: Callable[[TestClient[Any, Any]], Awaitable[R]], set
     """Has ``ask`` talk to a server for a board; gives what it gives."""
     api = ConnectApi(board, worker="127.0.0.1:8083", clock=lambda: NOW)
     metrics = Metrics(board, clock=lambda: NOW)
+    app = application(settings, metrics=metrics.render, health=lambda: board.health, routes=api.routes())
+    return ask_app(app, ask)
+
+
+def ask_app(app: web.Application, ask: Callable[[TestClient[Any, Any]], Awaitable[R]]) -> R:
+    """Has ``ask`` talk to a server; gives what it gives."""
 
     async def run() -> R:
-        app = application(settings, metrics=metrics.render, health=lambda: board.health, routes=api.routes())
         async with TestClient(TestServer(app)) as client:
             return await ask(client)
 
