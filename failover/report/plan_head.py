@@ -53,9 +53,11 @@ def asked_for(options: PlanOptions) -> list[str]:
     said = [f"--topic {inert_line(topic)}" for topic in options.topics]
     if options.rewind_by:
         said.append(f"--rewind-by {options.rewind_by:g}s")
-    for name in ("missing", "precision", "local_topics"):
-        if getattr(options, name) != getattr(plain, name):
-            said.append(f"--{name.replace('_', '-')} {inert_line(getattr(options, name))}")
+    said += [
+        f"--{name.replace('_', '-')} {inert_line(getattr(options, name))}"
+        for name in ("missing", "precision", "local_topics")
+        if getattr(options, name) != getattr(plain, name)
+    ]
     if not options.content:
         said.append("--no-content")
     flags = ("all_or_nothing", "require_source_inactive", "create_group")
