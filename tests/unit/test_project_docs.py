@@ -110,13 +110,14 @@ def test_exit_codes_of_the_errors_are_documented() -> None:
 
 
 def finding_codes() -> set[str]:
-    """Each code that a check gives its findings."""
+    """Each code that a check or the planner gives its findings."""
     found = set()
-    for path in (ROOT / "failover/checks").glob("*.py"):
+    for path in (*(ROOT / "failover/checks").glob("*.py"), *(ROOT / "failover/planning").glob("*.py")):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
-                assert isinstance(node.args[0], ast.Constant), f"{path.name}:{node.lineno}"
-                found.add(str(node.args[0].value))
+                code = node.args[0] if node.args else next(k.value for k in node.keywords if k.arg == "code")
+                assert isinstance(code, ast.Constant), f"{path.name}:{node.lineno}"
+                found.add(str(code.value))
     return found
 
 
