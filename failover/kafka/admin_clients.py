@@ -35,6 +35,9 @@ _COMPLAINT = re.compile(r"^(?:\w+://)?(?P<server>\S+?)/(?:bootstrap|\d+): (?P<wh
 # librdkafka gives these the code of the step that was under way when the connection broke: they are a
 # sign of a dying broker or a plain network fault, never of refused credentials.
 _BROKEN = ("timed out", "transport failure", "disconnected", "connection reset", "broken pipe", "timeout")
+# A broker that does not accept the client's certificate says so by an alert after the handshake (TLS 1.3), which
+# librdkafka reports as a broken transport. Alerts 0, 80 and 90 say nothing of credentials.
+_ALERT = re.compile(r"alert number (?!(?:0|80|90)\b)\d+")
 
 
 class Connections:
@@ -51,6 +54,7 @@ class Connections:
         self._lock = threading.Lock()
         self._complaints: dict[str, str] = {}
         self._refused: str | None = None
+        self._ended: str | None = None
         self._answered = False
         self._brief = False
         self._verdict: ClusterError | None = None
@@ -101,7 +105,20 @@ class Connections:
         self._answered = True
 
     def silent(self, seconds: float) -> ClusterError:
-        """Decides that the cluster as a whole gives no answer; returns the error to raise."""
+        """Decides that the cluster as a whole gives no answer; returns the error to raise.
+
+        One that takes TLS sessions and ends each before it answers anything refuses them: its alert may be lost as it
+        closes, and that must not pass for a dead cluster.
+        """
+        if self._ended is not None:
+            return self.decide(
+                CredentialsRefused(
+                    f"cluster {self.alias}: {self._ended} ends each TLS session before it answers anything",
+                    alias=self.alias,
+                    hint="does it want a client certificate (ssl.client.auth=required) that is missing or not trusted? "
+                    f"Check failover.cluster.{self.alias}.ssl.keystore.location (else MM2's)",
+                )
+            )
         seen = "; ".join(tuple(self._complaints.values())[:3])
         return self.decide(
             ClusterUnreachable(
@@ -258,10 +275,12 @@ class Connections:
         match = _COMPLAINT.match(text)
         server, what = (match["server"], match["what"]) if match else ("", text)
         broken = any(word in text.lower() for word in _BROKEN)
-        if code in ("_AUTHENTICATION", "_SSL") and not broken:
+        if (code in ("_AUTHENTICATION", "_SSL") and not broken) or _ALERT.search(text):
             self._refused = f"{what} at {server}" if server else what
         elif code != "_ALL_BROKERS_DOWN" and len(self._complaints) < 100:
             self._complaints[server] = _in_words(code, server, what)
+            if self._settings.tls is not None and "APIVERSION_QUERY" in text and "timed out" not in text.lower():
+                self._ended = server
 
     def decide(self, error: ClusterError) -> ClusterError:
         """Keeps the first verdict on the whole cluster and gives it back."""

@@ -5,11 +5,13 @@ from __future__ import annotations
 import logging
 import socket
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from failover.config.clients import ClientSettings
-from failover.errors import ClusterUnreachable
+from failover.config.clients import ClientSettings, SaslSettings, TlsSettings
+from failover.config.oauth import TokenFile, TokenSettings
+from failover.errors import ClusterUnreachable, CredentialsRefused
 from failover.kafka.admin import KafkaCluster
 from failover.kafka.admin_clients import BRIEF, Connections
 
@@ -105,6 +107,60 @@ def test_a_broker_that_dies_while_it_authenticates_refuses_nothing(text: str) ->
     complain(connections, "_AUTHENTICATION" if "SSL hand" not in text else "_SSL", text)
     connections.serve()
     assert "at sasl_ssl" not in str(connections.silent(TIMEOUT))
+
+
+TLS = ClientSettings(bootstrap=(("h", 1),), security_protocol="SSL", tls=TlsSettings())
+STATE = "(after 1ms in state APIVERSION_QUERY)"
+
+
+def test_an_alert_after_the_handshake_refuses_the_certificate() -> None:
+    connections = Connections("primary", TLS, timeout=TIMEOUT)
+    alert = "error:0A000412:SSL routines::ssl/tls alert bad certificate: SSL alert number 42"
+    complain(connections, "_TRANSPORT", f"ssl://h:1/bootstrap: Receive failed: {alert} {STATE}")
+    with pytest.raises(CredentialsRefused, match="alert bad certificate") as caught:
+        connections.serve()
+    assert "failover.cluster.primary.ssl.keystore.location" in caught.value.hint
+
+
+def test_a_cluster_that_ends_each_tls_session_is_not_dead() -> None:
+    connections = Connections("primary", TLS, timeout=TIMEOUT)
+    complain(connections, "_TRANSPORT", f"ssl://h:1/bootstrap: Disconnected {STATE}")
+    connections.serve()
+    found = connections.silent(TIMEOUT)
+    assert isinstance(found, CredentialsRefused)
+    assert "cluster primary: h:1 ends each TLS session" in found.message
+    assert "client certificate" in found.hint
+
+
+@pytest.mark.parametrize(
+    ("settings", "text"),
+    [
+        (TLS, f"ssl://h:1/bootstrap: ApiVersionRequest failed: Local: Timed out {STATE}"),
+        (TLS, "ssl://h:1/bootstrap: Connect to ipv4#1.2.3.4:1 failed: Connection refused (after 0ms in state CONNECT)"),
+        (TLS, "ssl://h:1/bootstrap: Receive failed: SSL alert number 80 (after 0ms in state UP)"),
+        (ClientSettings(bootstrap=(("h", 1),)), f"h:1/bootstrap: Disconnected {STATE}"),
+    ],
+)
+def test_a_cluster_that_gives_no_answer_refuses_nothing(settings: ClientSettings, text: str) -> None:
+    connections = Connections("primary", settings, timeout=TIMEOUT)
+    complain(connections, "_TRANSPORT", text)
+    connections.serve()
+    assert isinstance(connections.silent(TIMEOUT), ClusterUnreachable)
+
+
+def test_without_a_token_there_is_no_client_and_the_reason_is_the_endpoints(tmp_path: Path) -> None:
+    token = TokenSettings(TokenFile(path=str(tmp_path / "none")))
+    settings = ClientSettings((("127.0.0.1", 1),), "SASL_PLAINTEXT", SaslSettings("OAUTHBEARER", token=token))
+    connections = Connections("primary", settings, timeout=TIMEOUT)
+    with pytest.raises(CredentialsRefused, match="primary cannot be logged in to: the token file") as caught:
+        connections.client()
+    assert caught.value.hint == "what renews it must put it there first"
+    with pytest.raises(CredentialsRefused, match="token file"):
+        connections.check()
+    later = Connections("primary", settings, timeout=TIMEOUT)
+    complain(later, "_AUTHENTICATION", "Failed to acquire SASL OAUTHBEARER token: it raised an exception")
+    with pytest.raises(CredentialsRefused, match="token file"):
+        later.serve()
 
 
 def test_one_silent_part_makes_later_waits_brief() -> None:
