@@ -51,10 +51,12 @@ def command(settings: Settings, /, *, watch: bool, every: float, check: bool) ->
     return status.exit_code if check else 0
 
 
-def take_status(settings: Settings, look: Looking, connectors: tuple[ConnectorState, ...] = ()) -> Status:
-    """Looks at both clusters and weighs what is there; ``connectors``: see ``take_looks``."""
+def take_status(settings: Settings, look: Looking) -> Status:
+    """Looks at both clusters and at the connectors, and weighs what is there."""
+    from failover.cli.connect_states import connector_states
     from failover.planning.status import make_status
 
+    connectors = connector_states(settings, look.config, look.selected)
     return make_status(take_looks(settings, look, connectors), limits(look))
 
 
@@ -81,15 +83,16 @@ def take_looks(settings: Settings, look: Looking, connectors: tuple[ConnectorSta
     both = look.snapshot(Selection(), content=False, earlier=memory.earlier)
     live = both.source.status.answers
     # The same target without the source: what there would be to go by if it died this second.
-    alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier) if live else both
+    alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier) if live else None
+    both, beside = read_beside(look.flow, both, look.open)
     flow = look.selected.flow
     plan = _plan(both, memory.plan)
     return Looks(
         both=both,
         plan=plan,
-        alone=alone,
-        alone_plan=_plan(alone, memory.plan) if live else plan,
-        beside=read_beside(look.flow, both, look.open),
+        alone=both if alone is None else alone,
+        alone_plan=plan if alone is None else _plan(alone, memory.plan),
+        beside=beside,
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
         connectors=connectors,
     )

@@ -19,21 +19,20 @@ from failover.model.status import SkippedTopic
 
 
 class Beside(msgspec.Struct, frozen=True):
-    """Is what was asked beside the snapshots.
-
-    ``waiting``: by source partition, the first record that the target lacks. ``source_times``, ``target_times``: newest
-    timestamps, epoch milliseconds.
-    """
+    """Is what was asked beside the snapshots. ``source_times``, ``target_times``: newest timestamps, epoch ms."""
 
     positions: Positions
-    waiting: dict[TopicPartition, Waiting]
     source_times: dict[TopicPartition, int]
     target_times: dict[TopicPartition, int]
     skipped: tuple[SkippedTopic, ...]
 
 
-def read_beside(flow: Flow, snapshot: Snapshot, open_cluster: Callable[[str], Cluster]) -> Beside:
-    """Asks both clusters, each of them once, all partitions at a time; what is not told is left out."""
+def read_beside(flow: Flow, snapshot: Snapshot, open_cluster: Callable[[str], Cluster]) -> tuple[Snapshot, Beside]:
+    """Asks both clusters, all partitions at a time; what is not told is left out.
+
+    Also gives the snapshot with the first record that each partition lacks, which a look that compares no records
+    does not read.
+    """
     target = open_cluster(flow.target)
     at_target = in_background(lambda: _times(target, snapshot.target))
     at_source: Future[dict[TopicPartition, int]] | None = None
@@ -44,13 +43,14 @@ def read_beside(flow: Flow, snapshot: Snapshot, open_cluster: Callable[[str], Cl
         logs = snapshot.source.logs, snapshot.target.logs
         waiting = first_waiting(source, snapshot.mirrored, snapshot.newest_syncs, *logs)
     info = snapshot.target.topics.get(flow.internal.connect_offsets)
-    return Beside(
+    beside = Beside(
         positions=read_positions(target, info, flow.source),
-        waiting={} if waiting is None else soon(waiting, deadline(), {}),
         source_times={} if at_source is None else at_source.result(),
         target_times=at_target.result(),
         skipped=skipped_topics(flow, snapshot),
     )
+    waits = snapshot.waiting if waiting is None else soon(waiting, deadline(), {})
+    return msgspec.structs.replace(snapshot, waiting=waits), beside
 
 
 def skipped_topics(flow: Flow, snapshot: Snapshot) -> tuple[SkippedTopic, ...]:

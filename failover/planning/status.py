@@ -168,7 +168,7 @@ def _mirrored_to(end: int | None, records: int | None, position: Position | None
 
 
 def _waited(looks: Looks, origin: TopicPartition) -> float | None:
-    waiting = looks.beside.waiting.get(origin)
+    waiting = looks.both.waiting.get(origin)
     if waiting is None or waiting.timestamp < 0:
         return None
     return max(0.0, looks.both.taken.timestamp() - waiting.timestamp / 1000)

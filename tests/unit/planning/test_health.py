@@ -58,7 +58,7 @@ class Patient(Flow):
         both = self.look()
         alone = self.look(source_down=True) if both.source.status.answers else both
         clusters = {"a": self.a, "b": self.b}
-        beside = read_beside(self.flow, both, clusters.__getitem__)
+        both, beside = read_beside(self.flow, both, clusters.__getitem__)
         looks = Looks(both, planned(both), alone, planned(alone), beside, heartbeats=True, connectors=connectors)
         sides = read_sides(self.flow, both, clusters.__getitem__) if period == "weekly" else (Sides(), Sides())
         return make_health(

@@ -77,7 +77,7 @@ class Flow(Scene):
         both = self.look(source_down=source_down)
         alone = self.look(source_down=True) if both.source.status.answers else both
         clusters = {"a": self.a, "b": self.b}
-        beside = read_beside(self.flow, both, clusters.__getitem__)
+        both, beside = read_beside(self.flow, both, clusters.__getitem__)
         return make_status(
             Looks(
                 both=both,
