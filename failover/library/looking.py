@@ -13,6 +13,7 @@ from failover.model.snapshot import Snapshot
 from failover.model.translated import TranslatedOffset
 
 if TYPE_CHECKING:
+    from failover.inventory.by_time import Times
     from failover.inventory.selection import Selection
     from failover.kafka.port import Cluster
 
@@ -26,16 +27,21 @@ def take_snapshot(
     source_timeout: float | None = None,
     target_timeout: float | None = None,
     progress: Callable[[str, int, int | None], None] | None = None,
+    missing: str = "",
+    rewind_by: float = 0.0,
 ) -> Snapshot:
     """Looks at both clusters of a flow and translates the offsets of its groups; writes nothing to either.
 
     ``groups``: literal names; none of them: every group that the flow's filters take. ``source_down``: do not contact
     the source. ``content``: compare records where offset syncs are not exact. Timeouts are the longest silences
-    accepted, in seconds (10 and 30). ``progress`` is told what is done, how many, and of how many.
+    accepted, in seconds (10 and 30). ``progress`` is told what is done, how many, and of how many. ``missing``
+    (``at=TIME`` or ``ago=D``) and ``rewind_by`` (seconds): offsets by time are found for plans with these options.
 
     A source that gives no answer is no error: its state is in the snapshot. Raises ``ClusterUnreachable`` for the
-    target, ``CredentialsRefused``, ``NotAuthorized``, ``BrokerError``, ``GroupNotFound``, ``ConfigError``.
+    target, ``CredentialsRefused``, ``NotAuthorized``, ``BrokerError``, ``GroupNotFound``, ``ConfigError``,
+    ``UsageError`` for a time that is none.
     """
+    from failover.inventory.by_time import Times
     from failover.inventory.selection import Selection
 
     return _look(
@@ -45,6 +51,7 @@ def take_snapshot(
         content=content,
         timeouts=(source_timeout, target_timeout),
         progress=progress,
+        times=Times(missing, rewind_by),
     )
 
 
@@ -84,7 +91,9 @@ def _look(
     content: bool,
     timeouts: tuple[float | None, float | None],
     progress: Callable[[str, int, int | None], None] | None = None,
+    times: Times | None = None,
 ) -> Snapshot:
+    from failover.inventory.by_time import Times
     from failover.inventory.comparison import comparison_of
     from failover.inventory.flow import flow_of
     from failover.inventory.snapshot import take_snapshot as look
@@ -108,4 +117,5 @@ def _look(
             source_down=source_down,
             progress=progress,
             comparison=comparison_of(flow.config) if content else None,
+            times=times or Times(),
         )
