@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -270,7 +271,7 @@ def _act(
         return _vendor(settings, access, verb, names)
     with reach(settings, where, access, config) as reached:
         chosen = _chosen(settings, reached, names)
-        at_hand = resources_at_hand(settings) if verb != "restart" else []
+        at_hand = resources_at_hand(config) if verb != "restart" else []
         owned = verb != "restart" and (any(one.operator for one in chosen) or bool(at_hand))
         if owned and not by_rest and not where.kubectl:
             acted = _owned(verb, chosen, at_hand, reached.at)
@@ -322,14 +323,14 @@ def _patch(reached: Reached, verb: Verb, chosen: list[Mirror]) -> Patch:
     return patch_for(place, {one.kind for one in chosen}, verb, program=reached.kubectl.program)
 
 
-def _owned(verb: Verb, chosen: list[Mirror], at_hand: list[dict[str, Any]], at: str) -> Acted:
+def _owned(verb: Verb, chosen: list[Mirror], at_hand: list[Mapping[str, Any]], at: str) -> Acted:
     from failover.connect.acting import Acted, flow_name
 
     acted = Acted(verb=verb, flow=flow_name(chosen), at=at, outcome="owned", connectors=tuple(chosen))
     return _with_advice(acted, chosen, at_hand)
 
 
-def _with_advice(acted: Acted, chosen: list[Mirror], at_hand: list[dict[str, Any]]) -> Acted:
+def _with_advice(acted: Acted, chosen: list[Mirror], at_hand: list[Mapping[str, Any]]) -> Acted:
     """Adds how to tell the operator: the patch where its resource is at hand, else what to write into it."""
     import msgspec
 

@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from failover.cli.frame import Settings
 from failover.cli.wiring import load, open_cluster
-from failover.errors import ClusterError, ConfigError, ConfigNotFound, ConnectRefused, Declined, UsageError
+from failover.errors import ClusterError, ConfigNotFound, ConnectRefused, Declined, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
+    from failover.config.settings import Setting
     from failover.connect.access import ConnectAccess, Elsewhere
     from failover.connect.client import ConnectClient
     from failover.connect.kubectl import Kubectl
 
 F = TypeVar("F", bound=Callable[..., Any])
-
-_SCHEME = "connect+"
 
 
 class Where(NamedTuple):
@@ -87,19 +85,23 @@ class Reached(NamedTuple):
         return self.client.access.shown if self.client is not None else self.kubectl.shown if self.kubectl else ""
 
 
-def find(settings: Settings, where: Where, *, needs_config: bool = False) -> tuple[Config | None, Any]:
+def find(
+    settings: Settings, where: Where, *, needs_config: bool = False, config: Config | None = None
+) -> tuple[Config | None, Any]:
     """Gives the configuration and the access (or the vendor's service, or None with ``--kubectl`` alone).
 
     Raises UsageError where neither an address nor ``--kubectl`` is given.
     """
+    from failover.config.documents import is_address
+    from failover.config.settings import Settings as Values
     from failover.connect.access import find_access
 
-    url = where.url or next((one for one in settings.config if one.startswith((_SCHEME, "http://", "https://"))), None)
-    config = None if url and not needs_config and not where.url else _config(settings, needed=needs_config)
-    from failover.config.settings import Settings as Values
-
+    url = where.url or next((one for one in settings.config if is_address(one)), None)
+    # an address in the file's place: what is on the cluster is asked for once, by the command itself
+    if config is None and (needs_config or where.url or not url):
+        config = _config(settings, needed=needs_config)
     access: ConnectAccess | Elsewhere | None = find_access(
-        config.failover if config is not None else Values({}),
+        config.failover if config is not None else Values(_typed(settings, url)),
         url=url,
         user=where.user,
         password_file=where.password_file,
@@ -174,22 +176,16 @@ def flow_names(settings: Settings, config: Config | None) -> tuple[str | None, s
     return None, None
 
 
-def resources_at_hand(settings: Settings) -> list[dict[str, Any]]:
-    """Gives the KafkaMirrorMaker2 resources among the configuration files."""
-    from failover.config.load import DEFAULT_FILE
-    from failover.connect.strimzi import is_resource
+def resources_at_hand(config: Config | None) -> list[Mapping[str, Any]]:
+    """Gives the KafkaMirrorMaker2 resources of the configuration, if it is of that form."""
+    if config is None or config.form != "strimzi":
+        return []
+    from failover.config.properties import read_file
+    from failover.config.strimzi import find_resources
+    from failover.config.yaml_core import load_yaml
 
-    found = []
-    for path in settings.config or (DEFAULT_FILE,):
-        if path.lower().endswith((".yaml", ".yml")):
-            import yaml
-
-            try:
-                documents = list(yaml.safe_load_all(Path(path).read_text()))
-            except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-                raise ConfigError(f"{path} cannot be read: {error}", hint="is it YAML?") from None
-            found += [document for document in documents if is_resource(document)]
-    return found
+    text = read_file(config.path).decode(errors="replace")
+    return list(find_resources(list(load_yaml(text, config.path))))
 
 
 def confirm(question: str, expected: str, *, assume_yes: bool) -> None:
@@ -209,3 +205,15 @@ def _config(settings: Settings, *, needed: bool) -> Config | None:
         if needed:
             raise
         return None
+
+
+def _typed(settings: Settings, url: str | None) -> dict[str, Setting]:
+    """Gives the ``failover.`` settings of --set, with an address as if it stood beside them."""
+    from failover.config.settings import Origin, make_setting
+
+    written = {"connect.url": url or ""}
+    for override in settings.overrides:
+        key, _, value = override.partition("=")
+        if key.strip().startswith("failover."):
+            written[key.strip().removeprefix("failover.")] = value
+    return {key: make_setting(key, value, Origin("set", f"failover.{key}")) for key, value in written.items()}

@@ -33,12 +33,13 @@ def command(settings: Settings, /, *, period: Literal["daily", "weekly"]) -> int
     groups that stand still, rights, settings and retention, partition counts, offsets about to expire, unused
     topics, disks, versions. Ends with 0 when nothing is above info, 3 for an error, 4 for a warning.
     """
+    from failover.cli.connect_states import connector_states
     from failover.report.health_text import health_markdown, health_text
 
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     with looking(settings, config, selected) as look:
-        health = take_health(settings, look, period)
+        health = take_health(settings, look, period, connector_states(settings, config, selected))
     settings.emit_value(
         health,
         {

@@ -43,7 +43,10 @@ def command(settings: Settings, /, *, evidence: bool, output: str | None, **valu
     if output is not None:
         write_copy(Path(output).expanduser(), path)
     show(settings, plan, evidence=evidence)
+    from failover.cli.connect_states import tell_stop
     from failover.planning.build import exit_code
+
+    tell_stop(settings, config, selected)
 
     return exit_code(plan)
 

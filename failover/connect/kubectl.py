@@ -7,7 +7,8 @@ from typing import Any
 
 import msgspec
 
-from failover.connect.strimzi import KIND, RESOURCE, Patch, Place, find_place, reported
+from failover.config.strimzi import KIND
+from failover.connect.strimzi import RESOURCE, Patch, Place, find_place, reported
 from failover.connect.values import Expanded
 from failover.errors import ConnectAnswer, ConnectorNotFound, ConnectRefused, UsageError
 

@@ -11,10 +11,10 @@ from typing import Any, Final
 
 import msgspec
 
+from failover.config.strimzi import KIND
 from failover.connect.values import Expanded, Info, Status
 from failover.errors import ConfigError, UsageError
 
-KIND: Final = "KafkaMirrorMaker2"
 RESOURCE: Final = "kafkamirrormaker2s.kafka.strimzi.io"
 RECONCILED: Final = 150.0
 """Seconds after which the operator has compared once (Strimzi: STRIMZI_FULL_RECONCILIATION_INTERVAL_MS, 120 s)."""
@@ -45,11 +45,6 @@ class Patch(msgspec.Struct, frozen=True):
     namespace: str
     operations: tuple[dict[str, str], ...]
     command: tuple[str, ...]
-
-
-def is_resource(document: object) -> bool:
-    """Says whether a decoded YAML document is a KafkaMirrorMaker2 resource."""
-    return isinstance(document, Mapping) and document.get("kind") == KIND
 
 
 def flows(resource: Mapping[str, Any]) -> list[tuple[str, str]]:
@@ -133,5 +128,6 @@ def reported(resource: Mapping[str, Any]) -> dict[str, Expanded]:
 def _aliases(spec: Mapping[str, Any], mirror: Mapping[str, Any]) -> tuple[str, str]:
     """Reads a mirror's flow: v1beta2 names both clusters in it, v1 has one target for all."""
     source = mirror.get("sourceCluster") or (mirror.get("source") or {}).get("alias") or ""
-    target = mirror.get("targetCluster") or (spec.get("target") or {}).get("alias") or ""
+    own = (spec.get("target") or {}).get("alias")
+    target = mirror.get("targetCluster") or own or spec.get("connectCluster") or ""
     return str(source), str(target)

@@ -16,7 +16,7 @@ import yaml
 from failover.connect.acting import by_patch
 from failover.connect.kubectl import Kubectl
 from failover.connect.mirrors import mirrors
-from failover.connect.strimzi import find_place, flows, is_resource, patch_for, reported, snippet
+from failover.connect.strimzi import find_place, flows, patch_for, reported, snippet
 from failover.errors import ConfigError, ConnectorNotFound, ConnectRefused, UsageError
 from tests.unit.connect.test_waiting import Time
 
@@ -28,7 +28,7 @@ spec:
   connectCluster: b
   clusters: [{alias: a}, {alias: b}, {alias: c}]
   mirrors:
-  - {sourceCluster: c, targetCluster: b, sourceConnector: {}}
+  - {sourceCluster: c, sourceConnector: {}}
   - sourceCluster: a
     targetCluster: b
     sourceConnector: {tasksMax: 2}
@@ -94,7 +94,6 @@ def calls(folder: Path) -> list[list[str]]:
     [(OLD, 1, "/spec/mirrors/1/sourceCluster"), (NEW, 0, "/spec/mirrors/0/source/alias")],
 )
 def test_a_flow_is_found_and_its_patch_makes_sure_that_the_list_is_the_same(resource: Any, index, guard):
-    assert is_resource(resource)
     place = find_place([resource], "a", "b")
     assert place.index == index
     patch = patch_for(place, {"source", "checkpoint", "heartbeat"}, "stop")

@@ -1,0 +1,98 @@
+"""What Kafka Connect says of a flow's connectors, for commands that work on the clusters themselves."""
+
+from __future__ import annotations
+
+import shlex
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from failover.cli.connecting import Where, find
+from failover.errors import FailoverError
+
+if TYPE_CHECKING:
+    from failover.cli.frame import Settings
+    from failover.config.flow import Config, SelectedFlow
+    from failover.connect.mirrors import Mirror
+    from failover.model.status import ConnectorState
+
+_NOTHING = Where(None, None, None, None)
+_PATIENCE = 5.0
+"""Seconds that a command waits for a Connect cluster it does not depend on."""
+
+
+def is_configured(settings: Settings, config: Config) -> bool:
+    """Says whether the configuration names a Connect cluster, an operator's resource, or a vendor's service."""
+    from failover.config.documents import is_address
+
+    return "connect.url" in config.failover or config.form == "strimzi" or any(map(is_address, settings.config))
+
+
+def connector_states(settings: Settings, config: Config, selected: SelectedFlow) -> tuple[ConnectorState, ...]:
+    """Gives the states of the flow's connectors; none where no Connect cluster is configured.
+
+    One that does not answer is said on stderr: no command depends on it.
+    """
+    from failover.model.status import ConnectorState
+
+    return tuple(
+        ConnectorState(one.name, one.kind, one.state, tuple(task.state for task in one.tasks), one.problem)
+        for one in _mirrors(settings, config, selected)
+    )
+
+
+def tell_stop(settings: Settings, config: Config, selected: SelectedFlow) -> None:
+    """Says on stderr which connectors still run, and the command that stops them before a plan is executed.
+
+    MM2 (MirrorCheckpointTask) may write to a group that it saw active a moment before, and set it back.
+    """
+    if not is_configured(settings, config):
+        return
+    from failover.connect.access import Elsewhere
+    from failover.connect.values import STOPPED
+    from failover.report.inert import inert_line
+
+    flow = selected.flow
+    named = f"--source {shlex.quote(flow.source.alias)} --target {shlex.quote(flow.target.alias)}"
+    if config.form == "strimzi" and "connect.url" not in config.failover:
+        settings.say(f"before execute: failover connect stop --kubectl {named}")
+        return
+    _, access = find(settings, _NOTHING, config=config)
+    if isinstance(access, Elsewhere):
+        settings.say(f"before execute, stop the mirror: failover connect stop {named} prints the commands")
+        return
+    found = _mirrors(settings, config, selected)
+    if not found:
+        return
+    states = ", ".join(f"{inert_line(one.name)} {inert_line(one.condition)}" for one in found)
+    settings.say(f"connectors at {access.shown}: {states}")
+    if any(one.state != STOPPED for one in found):
+        kubectl = "--kubectl " if any(one.operator for one in found) else ""
+        settings.say(f"before execute: failover connect stop {kubectl}{named}")
+
+
+def _mirrors(settings: Settings, config: Config, selected: SelectedFlow) -> list[Mirror]:
+    if not is_configured(settings, config):
+        return []
+    import msgspec
+
+    from failover.connect import mirrors
+    from failover.connect.access import ConnectAccess
+    from failover.connect.client import ConnectClient
+
+    try:
+        _, access = find(settings, _NOTHING, config=config)
+        if not isinstance(access, ConnectAccess):
+            return []
+        quick = msgspec.structs.replace(access, timeout=min(access.timeout, _PATIENCE))
+        flow = selected.flow
+        with ConnectClient(quick, rebalance_seconds=_PATIENCE) as client:
+            return mirrors.connector_states(client, flow.source.alias, flow.target.alias)
+    except FailoverError as error:
+        _warn(settings, f"warning: the connectors' states are not known: {error.message}")
+        return []
+
+
+@lru_cache(maxsize=8)
+def _warn(settings: Settings, text: str) -> None:
+    """Says something once, however often a command looks."""
+    settings.say(text)
