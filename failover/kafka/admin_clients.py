@@ -11,9 +11,10 @@ from collections.abc import Callable, Collection, Hashable, Mapping
 from concurrent.futures import Future
 from typing import TYPE_CHECKING, TypeVar
 
-from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused, TokenUnavailable
+from failover.errors import ClusterError, ClusterUnreachable, CredentialsRefused
 from failover.kafka.admin_convert import fault_of
 from failover.kafka.faults import NO_ANSWER, fault
+from failover.kafka.login import client_properties, without_token
 from failover.model.names import Fault
 
 if TYPE_CHECKING:
@@ -86,7 +87,7 @@ class Connections:
         if self._refused is not None and not self._answered:
             token = self._settings.sasl.token if self._settings.sasl is not None else None
             if token is not None and (failure := token.provider().failure) is not None:
-                raise self.decide(self._without_token(failure))
+                raise self.decide(without_token(self.alias, failure))
             raise self.decide(
                 CredentialsRefused(
                     f"cluster {self.alias} refuses the credentials: {self._refused}",
@@ -252,14 +253,10 @@ class Connections:
     def _connect(self) -> AdminClient:
         from confluent_kafka.admin import AdminClient
 
-        sasl = self._settings.sasl
-        if sasl is not None and sasl.token is not None:
-            # confluent-kafka's constructor waits ten seconds for a token and then cannot say why there is none.
-            try:
-                sasl.token.provider().token()
-            except TokenUnavailable as failure:
-                raise self.decide(self._without_token(failure)) from failure
-        properties = self._settings.librdkafka()
+        try:
+            properties = client_properties(self._settings, alias=self.alias)
+        except CredentialsRefused as refused:
+            raise self.decide(refused) from refused.__cause__
         milliseconds = max(1000, int(self.timeout * 1000))
         properties |= {
             "error_cb": self._complain,
@@ -287,11 +284,6 @@ class Connections:
         if self._verdict is None:
             self._verdict = error
         return self._verdict
-
-    def _without_token(self, failure: TokenUnavailable) -> CredentialsRefused:
-        return CredentialsRefused(
-            f"cluster {self.alias} cannot be logged in to: {failure.message}", alias=self.alias, hint=failure.hint
-        )
 
     def _remedy(self, refused: str) -> str:
         if "ssl" in refused.lower():

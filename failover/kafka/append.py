@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from failover.errors import BrokerError, ClusterUnreachable, NotAuthorized
 from failover.kafka.admin_convert import fault_of
+from failover.kafka.login import client_properties
 from failover.kafka.port import APPEND_SECONDS
 from failover.model.names import TopicPartition
 
@@ -60,7 +61,7 @@ class Appender:
             from confluent_kafka import Producer
 
             properties: dict[str, Any] = {
-                **self._settings.librdkafka(),
+                **client_properties(self._settings, alias=self._alias),
                 "acks": "all",
                 "linger.ms": 0,
                 "compression.type": "zstd",

@@ -14,6 +14,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from failover.kafka.admin_convert import fault_of
+from failover.kafka.login import token_failure
 
 if TYPE_CHECKING:
     from confluent_kafka import Consumer, KafkaError, TopicPartition
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
 SESSION_SECONDS = 10.0
 _POLL_SECONDS = 0.5
+_LOGIN_PAUSE_SECONDS = 1.0
 _log = logging.getLogger(__name__)
 
 
@@ -60,6 +62,10 @@ class Tokens:
     def _work(self) -> None:
         from confluent_kafka import Consumer
 
+        while (failure := token_failure(self._settings)) is not None:
+            self.trouble = failure.message
+            if self._end.wait(_LOGIN_PAUSE_SECONDS):
+                return
         properties: dict[str, Any] = {
             **self._settings.librdkafka(),
             "group.id": self._group,

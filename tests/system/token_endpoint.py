@@ -20,13 +20,17 @@ class TokenEndpoint:
     """Answers over TLS as the lab's server, in a thread, until the block ends.
 
     ``seconds``: how long tokens live. ``tokens``: those given out. ``down``: the answer is 503 while it is set.
+    ``outage``: after so many tokens it is 503 for so many seconds, from the next request on. ``turned_away``: how
+    often it was.
     """
 
     def __init__(self, lab: Lab, *, seconds: float) -> None:
         self.seconds = seconds
         self.tokens: list[str] = []
-        self.asked: list[float] = []
         self.down = False
+        self.outage: tuple[int, float] | None = None
+        self.turned_away = 0
+        self._away_until = 0.0
         self._lab = lab
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -67,8 +71,11 @@ class TokenEndpoint:
         self._server.server_close()
 
     def _answer(self, authorization: str, form: Mapping[str, list[str]]) -> tuple[int, dict[str, object]]:
-        self.asked.append(time.monotonic())
-        if self.down:
+        if self.outage is not None and len(self.tokens) >= self.outage[0]:
+            self._away_until = time.monotonic() + self.outage[1]
+            self.outage = None
+        if self.down or time.monotonic() < self._away_until:
+            self.turned_away += 1
             return 503, {"error": "temporarily_unavailable"}
         user, _, secret = base64.b64decode(authorization.removeprefix("Basic ")).decode().partition(":")
         if form.get("grant_type") != ["client_credentials"] or self._lab.state.passwords.get(user) != secret:
