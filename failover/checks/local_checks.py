@@ -44,9 +44,13 @@ def local_topic_missing(look: Look) -> Iterator[Finding]:
         return
     first = missing[min(missing)]
     partitions = first.expected_partitions or 1
-    made = ""
-    if target.settings.get("auto.create.topics.enable") == "true" and "num.partitions" in target.settings:
-        made = f"; brokers would create it with {target.settings['num.partitions']} partitions at the first write"
+    made, them = "", "it" if len(missing) == 1 else "them"
+    if (
+        target.settings.get("auto.create.topics.enable") == "true"
+        and target.settings.get("num.partitions", "").isdigit()
+    ):
+        partitioned = count(int(target.settings["num.partitions"]), "partition")
+        made = f"; brokers would create {them} with {partitioned} at the first write"
     create = tool(
         "kafka-topics", target.bootstrap, "--create", "--topic", shell(first.topic), "--partitions", str(partitions)
     )

@@ -17,6 +17,7 @@ from failover.mm2.internal_topics import InternalTopics, checkpoint_group, repli
 from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import WindowRequest
+from failover.model.rights import ScramUser
 from failover.model.snapshot import ClusterView, Waiting
 
 if TYPE_CHECKING:
@@ -26,6 +27,9 @@ V = TypeVar("V")
 
 PATIENCE = 2.0
 """Seconds that all of this may hold up a look that is done otherwise."""
+
+NO_AUTHORIZER = 54
+"""Kafka: SECURITY_DISABLED."""
 
 TOPIC_SETTINGS = ("min.insync.replicas", "max.message.bytes")
 
@@ -40,10 +44,14 @@ class Asked:
     """Is what one cluster was asked; ``told`` puts the answers that came into its view."""
 
     def __init__(self, cluster: Cluster) -> None:
-        self._futures: dict[str, Future[Any]] = {
-            "ACLs": in_background(cluster.acls),
-            "SCRAM users": in_background(cluster.scram_users),
-        }
+        acls = in_background(cluster.acls)
+
+        def users() -> tuple[ScramUser, ...] | Fault:
+            # A broker asked for users without DESCRIBE on the cluster gives no answer at all (measured on Kafka 4.1.1).
+            found = acls.result()
+            return found if isinstance(found, Fault) and found.number != NO_AUTHORIZER else cluster.scram_users()
+
+        self._futures: dict[str, Future[Any]] = {"ACLs": acls, "SCRAM users": in_background(users)}
         self._cluster = cluster
 
     def topics(self, names: Collection[str]) -> None:

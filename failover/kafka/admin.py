@@ -35,6 +35,7 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _OPERATIONS_WAIT = 2.0
+_ASIDE_WAIT = 3.0
 _UNSTABLE_OFFSET_COMMIT = 88
 _TOPIC_ALREADY_EXISTS = 36
 
@@ -56,6 +57,8 @@ class KafkaCluster:
         self._listing: dict[str, TopicInfo] | None = None
         self._thread: WireThread | None = None
         self._wire: WireCluster | None = None
+        self._aside: WireCluster | None = None
+        self._aside_lock = threading.Lock()
         self._types: dict[str, GroupType] = {}
         self._appender: Appender | None = None
 
@@ -317,6 +320,9 @@ class KafkaCluster:
         self._forget_wire()
         with self._lock:
             thread, self._thread = self._thread, None
+            aside, self._aside = self._aside, None
+        if thread is not None and aside is not None:
+            thread.run(aside.close())
         if thread is not None:
             thread.close()
 
@@ -381,10 +387,21 @@ class KafkaCluster:
         """Asks once for what no plan depends on: silence is an answer too, and decides nothing about the cluster."""
         self.facts()
         try:
-            thread, wire = self._connected()
-            return thread.run(work(wire))
+            thread, _ = self._connected()
+            return thread.run(work(self._aside_wire(thread)))
         except ClusterError as error:
             return fault_of_loss(error)
+
+    def _aside_wire(self, thread: WireThread) -> WireCluster:
+        """Gives connections of their own to what may be slow, or never be answered: brokers answer in order."""
+        from failover.kafka.wire.cluster import WireCluster
+
+        with self._aside_lock:
+            if self._aside is None:
+                wire = WireCluster(self._settings, alias=self._alias, silence=min(_ASIDE_WAIT, self._timeout))
+                thread.run(wire.open())
+                self._aside = wire
+            return self._aside
 
     def _connected(self) -> tuple[WireThread, WireCluster]:
         from failover.kafka.wire.cluster import WireCluster

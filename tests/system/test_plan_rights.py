@@ -110,6 +110,9 @@ def test_what_execute_may_not_write_is_refused_while_planning(scene: Scene, tmp_
             (first, "commit", "translated"),
             (second, "refuse", "not-authorized"),
         }
+        # DELETE on the group, and settings, are rights that were not given
+        assert findings(made)["rollback-limited"]["subject"] == mine
+        assert "settings of b" in findings(made)["not-checked"]["message"]
         ran = scene.pair.run_cli("execute", *AT_ONCE, state=tmp_path, config=scene.config)
         assert ran.code == 4, ran.err
         assert offsets(by_name(ran.json())[mine], "read_back") == {(first, 0): 30}

@@ -22,7 +22,8 @@ _SECONDS = 10.0
 async def scram_users(cluster: WireCluster) -> tuple[ScramUser, ...] | Fault:
     """Reads every user, in name order, in one request.
 
-    CLUSTER_AUTHORIZATION_FAILED (31) without DESCRIBE on the cluster, UNSUPPORTED_VERSION (35) before Kafka 2.7.
+    UNSUPPORTED_VERSION (35) before Kafka 2.7. Without DESCRIBE on the cluster a broker may not answer at all (measured
+    on Kafka 4.1.1), and so hold up what is asked over the same connection.
     Raises ``ClusterUnreachable``, ``CredentialsRefused``.
     """
 

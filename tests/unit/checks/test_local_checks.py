@@ -47,7 +47,7 @@ def test_a_missing_local_topic_comes_with_the_command_that_creates_it() -> None:
     snapshot.target.settings.update({"auto.create.topics.enable": "true", "num.partitions": "1"})
     finding = said(plan(snapshot), "local-topic-missing")
     assert finding is not None
-    assert "brokers would create it with 1 partitions at the first write" in finding.message
+    assert "brokers would create it with 1 partition at the first write" in finding.message
     assert said(plan(scene()), "local-topic-missing") is None
 
 
