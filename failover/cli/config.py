@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from failover.cli.convert import convert
 from failover.cli.frame import Group, Settings, format_option, pass_settings
 from failover.cli.wiring import choose_flow, load, open_cluster, read
 
@@ -22,6 +23,9 @@ _WIDEST_VALUE = 48
 @click.group(cls=Group)
 def command() -> None:
     """Shows, checks and converts the configuration; contacts a cluster only for check --connect."""
+
+
+command.add_command(convert)
 
 
 @command.command()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Final
 
 MASK: Final = "********"
@@ -53,6 +54,7 @@ class Secret:
         raise TypeError("a Secret is not serialised")
 
 
+@lru_cache(maxsize=4096)
 def is_secret_key(key: str) -> bool:
     """Tells whether a setting's name says that its value is a password, a key or the like."""
     return _SECRET_KEY.search(key) is not None

@@ -50,6 +50,7 @@ spec:
       checkpointConnector:
         state: paused
         config:
+          offset-syncs.topic.location: target
           sync.group.offsets.enabled: "true"
       topicsPattern: "orders|pay.*"
       groupsPattern: "no"
@@ -81,7 +82,9 @@ spec:
           sasl: true
           config:
             sasl.mechanism: PLAIN
-            sasl.jaas.config: x.PlainLoginModule required username="u" password="${strimzisecrets:kafka/own:pw}";
+            sasl.jaas.config: >-
+              org.apache.kafka.common.security.plain.PlainLoginModule required
+              username="u" password="${strimzisecrets:kafka/own:pw}";
       sourceConnector: {tasksMax: 2}
       checkpointConnector: {}
 """
@@ -102,7 +105,7 @@ def test_v1beta2(tmp_path):
     assert flow.connectors["source"].integer("tasks.max") == 5
     assert (flow.offset_syncs_location, flow.sync_group_offsets_enabled) == ("target", True)
     assert flow.connectors["heartbeat"].integer("heartbeats.topic.replication.factor") == 1
-    assert str(flow.connectors["source"]["topics"].origin).endswith("mirror.yaml:41")
+    assert str(flow.connectors["source"]["topics"].origin).endswith("mirror.yaml:42")
     worker = flow.worker.texts()
     assert (worker["group.id"], worker["offset.storage.topic"]) == ("mirrormaker2-cluster", "my-offsets")
     assert (worker["status.storage.topic"], worker["producer.batch.size"]) == ("mirrormaker2-cluster-status", "65536")
