@@ -86,6 +86,12 @@ class GroupNotFound(UsageError):
     code = "group-unknown"
 
 
+class PlaybookInvalid(UsageError):
+    """Says that a playbook is missing or has mistakes, each with its line, or that its variables do not fit."""
+
+    code = "playbook-invalid"
+
+
 class NoTerminal(UsageError):
     """Says that a question would have to be asked but there is no terminal and no ``--yes``."""
 
@@ -122,6 +128,12 @@ class Refused(FailoverError):
 
     code = "refused"
     exit_code = 3
+
+
+class ApprovalNeeded(Refused):
+    """Says that a run waits for somebody other than who started it."""
+
+    code = "approval-needed"
 
 
 class Declined(Refused):
@@ -251,6 +263,25 @@ class ConnectAnswer(FailoverError):
 
 
 # -- 130 / 143 -----------------------------------------------------------------------------------
+
+
+class StepFailed(FailoverError):
+    """Says that a step of a playbook did not come to what it was to reach."""
+
+    code = "step-failed"
+
+
+class StepTimeout(StepFailed):
+    """Says that a step of a playbook used up its time; names what was seen last."""
+
+    code = "step-timeout"
+
+
+class StepUnknown(StepFailed):
+    """Says that nobody can tell how far a step came that was cut short."""
+
+    code = "step-unknown"
+    exit_code = 7
 
 
 class Interrupted(FailoverError):

@@ -22,6 +22,8 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "show": ("failover.cli.show", "One execution or plan in full."),
     "report": ("failover.cli.report", "An execution or plan as one HTML file."),
     "diff": ("failover.cli.diff", "What changed between two plans."),
+    "run": ("failover.cli.run", "Run a playbook: steps with a journal, resumable, undone on failure."),
+    "playbook": ("failover.cli.playbook", "Playbooks: list, show, validate, render for people."),
     "replicate": ("failover.cli.replicate", "Copy topics in MirrorMaker 2's place, exactly once."),
     "seed": ("failover.cli.seed", "Write where the reverse flow begins, behind what came from there."),
     "connect": ("failover.cli.connect", "MirrorMaker 2's connectors on a Kafka Connect cluster."),

@@ -256,11 +256,13 @@ def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
 
     Raises ``NoTerminal`` (exit 2) when nobody can be asked, ``Declined`` (exit 3) on another answer.
     """
-    if assume_yes:
-        return
-    require_terminal(assume_yes=assume_yes)
+    if not assume_yes and not asked(question, expected):
+        raise Declined("declined: nothing was written", hint="the plan stays valid until it expires")
+
+
+def asked(question: str, expected: str = "yes") -> bool:
+    """Asks once and says whether the operator typed ``expected``. Raises ``NoTerminal`` when nobody can be asked."""
+    require_terminal(assume_yes=False)
     print(question, file=sys.stderr)
     print(f"Type {expected} to go ahead, anything else to stop: ", end="", file=sys.stderr, flush=True)
-    answer = sys.stdin.readline().strip()
-    if answer != expected:
-        raise Declined("declined: nothing was written", hint="the plan stays valid until it expires")
+    return sys.stdin.readline().strip() == expected

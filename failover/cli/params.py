@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
+
+if TYPE_CHECKING:
+    from datetime import datetime
 
 
 class Duration(click.ParamType[float]):
@@ -27,6 +30,21 @@ class Duration(click.ParamType[float]):
         if self._above_zero and seconds <= 0:
             self.fail(f"{value!r} is no time at all; write 90, 90s, 5m or 2h", param, ctx)
         return seconds
+
+
+class Moment(click.ParamType["datetime"]):
+    """Is a point in time, such as ``2026-11-30T02:00:00Z``; UTC where no offset is given."""
+
+    name = "time"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> datetime:
+        """Reads a time; fails with what is accepted."""
+        from failover.config.moment import parse_moment
+
+        moment = parse_moment(str(value))
+        if moment is None:
+            self.fail(f"{value!r} is no time; write 2026-11-30T02:00:00Z", param, ctx)
+        return moment
 
 
 class Missing(click.ParamType[str]):
@@ -56,4 +74,5 @@ class Missing(click.ParamType[str]):
 
 
 DURATION = Duration()
+MOMENT = Moment()
 SOME_TIME = Duration(above_zero=True)

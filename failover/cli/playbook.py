@@ -1,0 +1,120 @@
+"""`failover playbook`: what playbooks there are, and one as its author, its validator and its reader see it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from failover.cli.frame import Command, Group, Settings, format_option, pass_settings
+from failover.cli.wiring import state_folder
+from failover.errors import FailoverError, PlaybookInvalid
+
+
+@click.group(cls=Group)
+def command() -> None:
+    """Shows playbooks, checks them, and renders them as a runbook for people."""
+
+
+@command.command("list", cls=Command)
+@format_option("table", "json", "yaml")
+@pass_settings
+def list_playbooks(settings: Settings, /) -> int:
+    """Lists the playbooks that come along; their files are what to copy and change."""
+    from failover.report.table import table
+    from failover.runbook.library import find_playbook, shipped
+
+    found = [find_playbook(name) for name in shipped()]
+    rows = [
+        (each.name, str(len(each.steps)), each.description.split(". ")[0].rstrip("."), each.source) for each in found
+    ]
+    settings.emit_value(
+        [{"name": each.name, "description": each.description, "path": each.source} for each in found],
+        {"table": lambda: table(("PLAYBOOK", "STEPS", "WHAT FOR", "FILE"), rows, keep=frozenset({"PLAYBOOK"}))},
+    )
+    return 0
+
+
+@command.command("show", cls=Command)
+@click.argument("playbook")
+@format_option("table", "json", "yaml")
+@pass_settings
+def show(settings: Settings, /, *, playbook: str) -> int:
+    """Shows one playbook: its variables, its steps, the point of no return, how long each took before."""
+    from failover.runbook.library import find_playbook
+    from failover.runbook.runner import undoable
+    from failover.runbook.text import playbook_text
+
+    found = find_playbook(playbook)
+    took = _took(settings, found.name)
+    settings.emit_value(found, {"table": lambda: playbook_text(found, undoable(found), took)})
+    return 0
+
+
+@command.command("validate", cls=Command)
+@click.argument("playbooks", nargs=-1, required=True)
+@pass_settings
+def validate(settings: Settings, /, *, playbooks: tuple[str, ...]) -> int:
+    """Finds every mistake in playbooks, each with its line, without running anything."""
+    from failover.runbook.library import find_playbook
+
+    wrong: list[str] = []
+    for each in playbooks:
+        try:
+            found = find_playbook(each)
+        except PlaybookInvalid as error:
+            wrong.append(error.message)
+        else:
+            settings.say(f"{found.source}: {found.name}, {len(found.steps)} steps, in order")
+    if wrong:
+        raise PlaybookInvalid("\n".join(wrong), hint="failover playbook schema gives editors a JSON Schema")
+    return 0
+
+
+@command.command("render", cls=Command)
+@click.argument("playbook")
+@click.option("-o", "output", metavar="FILE", help="Write it there; the ending .html or .md says the form.")
+@format_option("markdown", "html")
+@pass_settings
+def render(settings: Settings, /, *, playbook: str, output: str | None) -> int:
+    """Renders a playbook as a runbook to be followed by hand."""
+    from failover.runbook.library import find_playbook
+    from failover.runbook.render import as_html, as_markdown
+    from failover.runbook.runner import undoable
+
+    found = find_playbook(playbook)
+    html = output.endswith((".html", ".htm")) if output else settings.format == "html"
+    made = (as_html if html else as_markdown)(found, undoable(found), _took(settings, found.name))
+    if output:
+        Path(output).write_text(made, "utf-8")
+        settings.say(f"written to {output}")
+    else:
+        settings.emit(made)
+    return 0
+
+
+@command.command("schema", cls=Command)
+@pass_settings
+def schema(settings: Settings, /) -> int:
+    """Prints the JSON Schema of playbooks, for editors."""
+    from failover.report.encode import to_json
+    from failover.runbook.json_schema import playbook_schema
+
+    settings.emit(to_json(playbook_schema()))
+    return 0
+
+
+def _took(settings: Settings, name: str) -> dict[str, list[float]]:
+    from failover.runbook.record import durations, read_run, record_of
+    from failover.state.playbook_runs import all_playbook_runs
+
+    records = []
+    for folder in all_playbook_runs(state_folder(settings)):
+        try:
+            record = record_of(*read_run(folder))
+        except FailoverError as error:
+            settings.say(f"{folder.name} is passed over: {error.message}")
+            continue
+        if record.playbook == name:
+            records.append(record)
+    return durations(records)

@@ -1,0 +1,1 @@
+"""Playbooks: steps written down as data, run with a journal, resumed, undone, and rendered for people."""
