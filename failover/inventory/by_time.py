@@ -22,6 +22,10 @@ NEAR = 100
 """Offsets before a position among which the record consumed last is looked for: markers and gaps take offsets too."""
 
 
+AT_ONCE = 1000
+"""Positions whose record is read at once: each brings the batch it lies in."""
+
+
 class Times(msgspec.Struct, frozen=True):
     """Is which offsets are to be found by time.
 
@@ -147,7 +151,8 @@ def _last_consumed(
             for place in places
             if (tp, place) not in found
         ]
-        for request, window in (target.windows(requests) if requests else {}).items():
-            if window.records:
-                found[request.tp, request.stop] = window.records[-1]
+        for first in range(0, len(requests), AT_ONCE):
+            for request, window in target.windows(requests[first : first + AT_ONCE]).items():
+                if window.records:
+                    found[request.tp, request.stop] = window.records[-1]
     return found
