@@ -169,7 +169,7 @@ def canonical(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-@pytest.mark.parametrize(("folder", "extras"), [("failover", ("lab",)), ("tests", ("lab", "test"))])
+@pytest.mark.parametrize(("folder", "extras"), [("failover", ("aws", "lab")), ("tests", ("aws", "lab", "test"))])
 def test_every_import_is_of_a_declared_dependency(folder: str, extras: tuple[str, ...]) -> None:
     distributions = packages_distributions()
     missing = {
