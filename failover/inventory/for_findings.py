@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 
 from failover.errors import ClusterError
-from failover.inventory.look import FirstLook, in_background
+from failover.inventory.look import FirstLook, Offsets, in_background
 from failover.kafka.faults import NO_ANSWER, fault, fault_of_loss
 from failover.kafka.port import Cluster
 from failover.mm2.internal_topics import InternalTopics, checkpoint_group, replicate_group
@@ -140,9 +140,25 @@ def writers(target: FirstLook, internal: InternalTopics) -> dict[str, str]:
     }
 
 
-def local_topics(mirrored: Mapping[str, str], topics: Iterable[str]) -> set[str]:
-    """Names what the producers of mirrored topics would write on the target: the plain names of these topics."""
-    return {mirrored[topic] for topic in topics if mirrored.get(topic, topic) != topic} - mirrored.keys()
+def local_topics(
+    groups: Iterable[str],
+    mirrored: Mapping[str, str],
+    first: FirstLook,
+    target: Offsets,
+    source: Offsets | None,
+    *,
+    there: bool,
+) -> list[str]:
+    """Names what the producers of the groups' topics would write on the target: the plain names of these topics.
+
+    Those that the target does not list, which it may hide; with ``there`` also those that it does.
+    """
+    names = {source_topic: topic for topic, source_topic in mirrored.items()}
+    seen = {tp.topic for group in groups for tp in (*first.checkpoints.get(group, ()), *target.commits.get(group, ()))}
+    if source is not None:
+        seen |= {names.get(tp.topic, "") for group in groups for tp in source.commits.get(group, ())}
+    plain = {mirrored[topic] for topic in seen if mirrored.get(topic, topic) != topic} - mirrored.keys()
+    return sorted(name for name in plain if there or name not in first.topics)
 
 
 def _partitions(topic: str, logs: Mapping[TopicPartition, LogRange]) -> Iterable[TopicPartition]:

@@ -177,7 +177,7 @@ class _Look:
 
         self._report("describing groups", len(groups))
         asked[flow.target].topics([topic for topic in mirrored if topic in target_first.topics])
-        plain = self._local_topics(groups, mirrored, target_first, offsets, at_source)
+        plain = local_topics(groups, mirrored, target_first, offsets, at_source, there=self.plain)
         source_view = self.source_lost
         described = None
         order = EndsOrder(first=flow.target)
@@ -418,23 +418,6 @@ class _Look:
             synced = {tp.topic for tp in syncs}
             topics = brought_back(flow, source_topics=topics.values(), target_topics=here, synced=synced)
         return Opposite(f"{theirs.source}->{theirs.target}", topics, syncs, shared), reading
-
-    def _local_topics(
-        self,
-        groups: Iterable[str],
-        mirrored: Mapping[str, str],
-        first: FirstLook,
-        target: Offsets,
-        source: Offsets | None,
-    ) -> list[str]:
-        """Names the plain topics to look at: those to commit on, and those that may be there without being listed."""
-        names = {source_topic: topic for topic, source_topic in mirrored.items()}
-        seen = {
-            tp.topic for group in groups for tp in (*first.checkpoints.get(group, ()), *target.commits.get(group, ()))
-        }
-        if source is not None:
-            seen |= {names.get(tp.topic, "") for group in groups for tp in source.commits.get(group, ())}
-        return sorted(n for n in local_topics(mirrored, seen) if self.plain or n not in first.topics)
 
     def _last_known(
         self, exact: Exact, mirrored: Mapping[str, str]

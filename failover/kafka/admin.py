@@ -14,10 +14,10 @@ import time
 from collections.abc import Callable, Collection, Coroutine, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from failover.errors import ClusterError, ClusterUnreachable
+from failover.errors import ClusterUnreachable
 from failover.kafka.admin_clients import Connections
 from failover.kafka.admin_convert import broker, described_topic, listed_topic, missing_brokers, operations
-from failover.kafka.faults import fault, fault_of_loss
+from failover.kafka.faults import fault
 from failover.kafka.port import AGAIN, APPEND_SECONDS, CommitResults, Credible, doubtful
 from failover.model.cluster import Broker, ClusterFacts, LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType, ListedGroup, Member
@@ -27,6 +27,7 @@ from failover.model.records import Record, Window, WindowRequest
 if TYPE_CHECKING:
     from failover.config.clients import ClientSettings
     from failover.kafka.append import Appender
+    from failover.kafka.aside import Aside
     from failover.kafka.wire.cluster import WireCluster
     from failover.kafka.wire.thread import WireThread
     from failover.model.rights import AclBinding, ScramUser
@@ -35,7 +36,6 @@ K = TypeVar("K")
 V = TypeVar("V")
 
 _OPERATIONS_WAIT = 2.0
-_ASIDE_WAIT = 3.0
 _UNSTABLE_OFFSET_COMMIT = 88
 _TOPIC_ALREADY_EXISTS = 36
 
@@ -57,8 +57,7 @@ class KafkaCluster:
         self._listing: dict[str, TopicInfo] | None = None
         self._thread: WireThread | None = None
         self._wire: WireCluster | None = None
-        self._aside: WireCluster | None = None
-        self._aside_lock = threading.Lock()
+        self._aside: Aside | None = None
         self._types: dict[str, GroupType] = {}
         self._appender: Appender | None = None
 
@@ -155,22 +154,15 @@ class KafkaCluster:
 
     def acls(self) -> tuple[AclBinding, ...] | Fault:
         """Reads every ACL, in one request."""
-        from failover.kafka.admin_rights import acl_bindings
-
-        return self._beside(acl_bindings)
+        return self._beside().acls()
 
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads which users brokers know by SCRAM, in one request."""
-        from failover.kafka.wire.scram_users import scram_users
-
-        return self._beside(scram_users)
+        return self._beside().scram_users()
 
     def topic_settings(self, topics: Collection[str], names: Collection[str]) -> dict[str, dict[str, str] | Fault]:
         """Reads these settings of topics as they are in effect."""
-        from failover.kafka.admin_rights import topic_settings
-
-        found = self._beside(lambda wire: topic_settings(wire, topics, names))
-        return dict.fromkeys(topics, found) if isinstance(found, Fault) else found
+        return self._beside().topic_settings(topics, names)
 
     # -- groups and their offsets ------------------------------------------------------------------
 
@@ -321,8 +313,8 @@ class KafkaCluster:
         with self._lock:
             thread, self._thread = self._thread, None
             aside, self._aside = self._aside, None
-        if thread is not None and aside is not None:
-            thread.run(aside.close())
+        if aside is not None:
+            aside.close()
         if thread is not None:
             thread.close()
 
@@ -383,24 +375,14 @@ class KafkaCluster:
         except ClusterUnreachable as error:
             raise self._connections.decide(error) from error
 
-    def _beside(self, work: Callable[[WireCluster], Coroutine[Any, Any, V | Fault]]) -> V | Fault:
-        """Asks once for what no plan depends on: silence is an answer too, and decides nothing about the cluster."""
+    def _beside(self) -> Aside:
+        from failover.kafka.aside import Aside
+
         self.facts()
-        try:
-            thread, _ = self._connected()
-            return thread.run(work(self._aside_wire(thread)))
-        except ClusterError as error:
-            return fault_of_loss(error)
-
-    def _aside_wire(self, thread: WireThread) -> WireCluster:
-        """Gives connections of their own to what may be slow, or never be answered: brokers answer in order."""
-        from failover.kafka.wire.cluster import WireCluster
-
-        with self._aside_lock:
+        thread, _ = self._connected()
+        with self._lock:
             if self._aside is None:
-                wire = WireCluster(self._settings, alias=self._alias, silence=min(_ASIDE_WAIT, self._timeout))
-                thread.run(wire.open())
-                self._aside = wire
+                self._aside = Aside(self._alias, self._settings, thread, silence=self._timeout)
             return self._aside
 
     def _connected(self) -> tuple[WireThread, WireCluster]:
