@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from typing import TYPE_CHECKING
 
@@ -12,17 +11,18 @@ from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.looking import looking
 from failover.cli.params import SOME_TIME
 from failover.cli.wiring import choose_flow, load, state_folder
-from failover.errors import UsageError
+from failover.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
     from failover.checks.status_checks import Limits
     from failover.cli.looking import Looking
+    from failover.config.flow import Config, SelectedFlow
     from failover.model.plan import Plan
     from failover.model.snapshot import Snapshot
     from failover.model.status import ConnectorState, Status
     from failover.planning.status import Looks
 
-WIDTH = 100
+WIDTH, FOLD = 100, 30
 
 
 @click.command(cls=Command)
@@ -43,9 +43,9 @@ def command(settings: Settings, /, *, watch: bool, every: float, check: bool) ->
         raise UsageError("--watch does not go with --check", hint="leave one of them out")
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
+    if watch:
+        return _watch(settings, config, selected, every)
     with looking(settings, config, selected) as look:
-        if watch:
-            return _watch(settings, look, every)
         status = take_status(settings, look)
     _show(settings, status)
     return status.exit_code if check else 0
@@ -127,29 +127,36 @@ def _show(settings: Settings, status: Status) -> None:
     )
 
 
-def _watch(settings: Settings, look: Looking, every: float) -> int:
+def _watch(settings: Settings, config: Config, selected: SelectedFlow, every: float) -> int:
     """Paints the status again and again; where stdout is no terminal each look is printed below the one before."""
-    from failover.report.status_text import status_text
-
-    if not sys.stdout.isatty():
-        try:
-            while True:
-                settings.emit(status_text(take_status(settings, look), verbosity=settings.verbosity))
-                time.sleep(every)
-        except KeyboardInterrupt:
-            return 130
     from rich.console import Console
-    from rich.live import Live
-    from rich.text import Text
 
     console = Console(width=WIDTH, no_color=None if settings.color else True)
     try:
+        if not console.is_terminal:
+            while True:
+                settings.emit(_painted(settings, config, selected, FOLD))
+                time.sleep(every)
+        from rich.live import Live
+        from rich.text import Text
+
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
-                status = take_status(settings, look)
                 # both tables, the head and a few findings have to fit
-                rows = max(3, (console.height - 16) // 2)
-                live.update(Text(status_text(status, verbosity=settings.verbosity, rows=rows)), refresh=True)
+                text = _painted(settings, config, selected, max(3, (console.height - 16) // 2))
+                live.update(Text(text), refresh=True)
                 time.sleep(every)
     except KeyboardInterrupt:
         return 130
+
+
+def _painted(settings: Settings, config: Config, selected: SelectedFlow, rows: int) -> str:
+    """Takes one look over connections of its own: a cluster that was silent may be back. Tells why there is none."""
+    from failover.report.inert import inert_line
+    from failover.report.status_text import status_text
+
+    try:
+        with looking(settings, config, selected) as look:
+            return status_text(take_status(settings, look), verbosity=settings.verbosity, rows=rows)
+    except ClusterError as error:
+        return f"error: {inert_line(error.message)}\nhint: {inert_line(error.hint)}\n"

@@ -145,7 +145,8 @@ def _disk(facts: HealthFacts) -> str | None:
     sides = (facts.source, facts.target)
     if any("disk" in side.untold for side in sides) or not any(side.sizes for side in sides):
         return None
-    return f"{sum(sum(side.sizes.values()) for side in sides) / (1 << 20):,.1f} MiB"
+    taken = sum(sum(side.sizes.values()) for side in sides)
+    return f"{taken / (1 << 20):,.1f} MiB" if taken >= 1 << 20 else f"{taken:,} bytes"
 
 
 def _versions(facts: HealthFacts) -> str | None:

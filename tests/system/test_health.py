@@ -12,6 +12,8 @@ import pytest
 from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, ResourceType
 
 from failover.lab import MirrorOptions
+from failover.model.names import TopicPartition
+from tests.system.inventory_side import cluster
 from tests.system.pair import Pair, Ran
 
 KEPT_AS_IT_IS = {"he->b.sync.topic.configs.interval.seconds": "600"}
@@ -119,6 +121,20 @@ def test_a_flow_that_is_well_is_so_at_every_point_and_by_each_way_of_measuring_l
     assert (ran.code, ran.out.startswith("WELL")) == (0, True)
     assert all(len(line) <= 100 for line in ran.out.splitlines())
     assert "| connectors | ok |" in scene.run(config, "weekly", "--format", "markdown").out
+
+
+def test_brokers_tell_disks_newest_timestamps_and_what_they_speak(scene, config):
+    place, empty = TopicPartition(scene.topic, 0), scene.pair.create_topic("a", scene.pair.name("health.empty"))
+    newest = max(record.timestamp for record in scene.pair.read("a", scene.topic)[0])
+    with cluster(scene.pair, "a") as source:
+        sizes = source.log_bytes([scene.topic, empty, "nowhere"])
+        assert isinstance(sizes, dict)
+        assert sizes[scene.topic] > 200
+        assert (sizes[empty], sizes["nowhere"]) == (0, 0)
+        assert source.last_times([place, TopicPartition(empty, 0)]) == {place: newest, TopicPartition(empty, 0): None}
+        spoken = source.api_versions()
+        assert isinstance(spoken, dict)
+        assert {versions[1] for versions in spoken.values()} == {18}
 
 
 def test_settings_that_take_something_away_are_found_on_copies_and_on_internal_topics(scene, config):

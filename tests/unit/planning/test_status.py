@@ -282,6 +282,27 @@ def test_states_of_connectors_become_findings(at_work):
     assert "RecordTooLargeException" in status_text(status)
 
 
+def test_a_record_too_large_for_the_target_is_named_with_both_sizes(at_work):
+    at_work.a.append("orders", b"k", b"x" * 5_000_000, timestamp=AT - 900_000)
+    at_work.records(at_work.a, "orders", 5, age=800)
+    at_work.b.topic_configs["a.orders"] = {"max.message.bytes": "1048588"}
+    status = at_work.status()
+    said = next(finding.message for finding in status.findings if finding.code == "mirror-stalled")
+    assert "replication of orders-0 stopped at 100" in said
+    assert "5,000,001 bytes and a.orders takes 1,048,588" in said
+    (row,) = status.partitions
+    assert (row.mirrored_to, row.records, row.seconds) == (100, 6, pytest.approx(900))
+
+
+def test_records_deleted_on_the_source_before_they_were_copied_are_counted(at_work):
+    """Copied up to 100, and the source's log begins at 5,000 now."""
+    at_work.a.logs[ORDERS] = at_work.a.logs[ORDERS]._replace(start=5_000, end=5_200)
+    status = at_work.status()
+    assert "source-truncated" in codes(status, "error")
+    assert any("4,900 records were deleted on a" in finding.message for finding in status.findings)
+    assert status.readiness is Readiness.NOT_READY
+
+
 def test_more_tasks_than_partitions_are_remarked(at_work):
     at_work.group("g", 99, checkpoint=99)
     status = at_work.status(Limits(tasks_max=16))
