@@ -19,9 +19,12 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from failover.runbook.playbook import Playbook, Value
+    from failover.runbook.reach import Reach
     from failover.runbook.record import RunLog
     from failover.runbook.runner import Runner, Surroundings
-    from failover.state.folder import StateFolder
+
+ASKS = ("manual", "approve")
+"""Kinds of steps that put a question."""
 
 
 @click.command(cls=Command)
@@ -60,46 +63,59 @@ def command(
     _check(playbook, resume, undo=undo, anew=bool(given or begin_at or dry_run))
     from failover.runbook.library import playbook_text
     from failover.runbook.parse import parse, variables_of
-    from failover.runbook.runner import Runner
 
-    source, target, state = _where(settings)
-    around = _surroundings(settings, source, target, yes=yes, self_approve=self_approve)
-    if resume:
-        return _resume(settings, state, resume, around, undo=undo)
-    text, where = playbook_text(playbook)
-    read = parse(text, where)
-    variables = variables_of(read, _pairs(given))
-    if begin_at and begin_at not in {step.id for step in read.steps}:
-        raise UsageError(f"{read.name} has no step {begin_at!r}", hint=f"failover playbook show {playbook}")
-    if dry_run:
-        return _preview(settings, read, variables, around)
-    if any(step.confirm is not None or step.action.uses in ("manual", "approve") for step in read.steps):
-        require_terminal(assume_yes=yes)
-    if at is not None:
-        _wait_until(settings, at)
+    with _reach(settings) as reach:
+        around = _surroundings(settings, reach, yes=yes, self_approve=self_approve)
+        if resume:
+            return _resume(settings, resume, around, undo=undo)
+        text, where = playbook_text(playbook)
+        read = parse(text, where)
+        variables = variables_of(read, _pairs(given))
+        if begin_at and begin_at not in {step.id for step in read.steps}:
+            raise UsageError(f"{read.name} has no step {begin_at!r}", hint=f"failover playbook show {playbook}")
+        if dry_run:
+            return _preview(settings, read, variables, around)
+        if any(step.confirm is not None or step.action.uses in ASKS for step in read.steps):
+            require_terminal(assume_yes=yes)
+        if at is not None:
+            _wait_until(settings, at)
+        return _start(settings, read, text, around, variables=variables, begin_at=begin_at)
+
+
+def _start(
+    settings: Settings,
+    playbook: Playbook,
+    text: str,
+    around: Surroundings,
+    *,
+    variables: dict[str, Value],
+    begin_at: str,
+) -> int:
     from failover._version import __version__
     from failover.runbook.events import Started
     from failover.runbook.record import RunLog
+    from failover.runbook.runner import Runner
     from failover.state.playbook_runs import new_playbook_run
 
-    run_id, folder = new_playbook_run(state, text)
+    reach = around.reach
+    run_id, folder = new_playbook_run(reach.state, text)
     log = RunLog(folder)
     started = Started(
         at=utc_now(),
         run_id=run_id,
-        playbook=read.name,
-        digest=read.digest,
+        playbook=playbook.name,
+        digest=playbook.digest,
         variables=variables,
         operator=around.operator,
         host=socket.gethostname(),
         tool_version=__version__,
-        source=source,
-        target=target,
+        source=reach.flow.source if reach.chosen else "",
+        target=reach.flow.target if reach.chosen else "",
         begins_at=begin_at,
     )
     log.note(started)
-    settings.say(f"run {run_id} of {read.name}; its journal is in {folder}")
-    return _drive(settings, state, folder, Runner(read, [started], log, around), log)
+    settings.say(f"run {run_id} of {playbook.name}; its journal is in {folder}")
+    return _drive(settings, folder, Runner(playbook, [started], log, around), log)
 
 
 def _check(playbook: str, resume: str, *, undo: bool, anew: bool) -> None:
@@ -123,8 +139,12 @@ def _pairs(given: tuple[str, ...]) -> dict[str, str]:
     return pairs
 
 
-def _where(settings: Settings) -> tuple[str, str, StateFolder]:
-    """Finds the flow's aliases and the state folder; a playbook without clusters needs no configuration."""
+def _reach(settings: Settings) -> Reach:
+    """Finds the flow and the state folder; a playbook without clusters needs no configuration."""
+    from failover.library.flows import MirrorFlow
+    from failover.runbook.reach import Reach
+
+    timeouts = (settings.source_timeout(), settings.target_timeout())
     try:
         config = load(settings)
         selected = choose_flow(settings, config, allow_reverse=True)
@@ -133,11 +153,12 @@ def _where(settings: Settings) -> tuple[str, str, StateFolder]:
             raise
         if settings.verbosity:
             settings.say(f"no flow is chosen: {error.message}")
-        return "", "", state_folder(settings)
-    return selected.source, selected.target, state_folder(settings, config)
+        return Reach(None, state_folder(settings), timeouts=timeouts, source_down=settings.source_down)
+    state = state_folder(settings, config)
+    return Reach(MirrorFlow(config, selected), state, timeouts=timeouts, source_down=settings.source_down)
 
 
-def _surroundings(settings: Settings, source: str, target: str, *, yes: bool, self_approve: bool) -> Surroundings:
+def _surroundings(settings: Settings, reach: Reach, *, yes: bool, self_approve: bool) -> Surroundings:
     from failover.report.inert import inert_line
     from failover.runbook.runner import Surroundings
 
@@ -152,10 +173,9 @@ def _surroundings(settings: Settings, source: str, target: str, *, yes: bool, se
         say=say,
         stop=lambda: "",
         operator=operator(),
+        reach=reach,
         assumed=yes,
         self_approve=self_approve,
-        source=source,
-        target=target,
     )
 
 
@@ -165,14 +185,14 @@ def _asked(question: str, typed: str) -> bool:
     return asked(inert_line(question), inert_line(typed) or "yes")
 
 
-def _resume(settings: Settings, state: StateFolder, reference: str, around: Surroundings, *, undo: bool) -> int:
+def _resume(settings: Settings, reference: str, around: Surroundings, *, undo: bool) -> int:
     from failover.runbook.engine import fold
     from failover.runbook.events import Resumed, TurnedBack
     from failover.runbook.record import RunLog, read_run
     from failover.runbook.runner import Runner
     from failover.state.playbook_runs import find_playbook_run
 
-    folder = find_playbook_run(state, reference)
+    folder = find_playbook_run(around.reach.state, reference)
     log = RunLog(folder)  # first: while another process runs it, what is on disk is not all
     playbook, events = read_run(folder)
     was = fold(playbook, events)
@@ -186,13 +206,21 @@ def _resume(settings: Settings, state: StateFolder, reference: str, around: Surr
             hint=f"failover show {folder.name} says what stands",
         )
     runner = Runner(playbook, events, log, around)
+    reach = around.reach
+    here = (reach.flow.source, reach.flow.target) if reach.chosen else ("", "")
+    if here != runner.aliases:
+        raise UsageError(
+            f"run {folder.name} is about {'->'.join(filter(None, runner.aliases)) or 'no flow'}, "
+            f"here it is {'->'.join(filter(None, here)) or 'none'}",
+            hint="give the configuration it was started with; --source and --target choose the flow",
+        )
     runner.add(Resumed(utc_now(), around.operator, socket.gethostname()))
     if undo:
         runner.add(TurnedBack(utc_now(), around.operator))
-    return _drive(settings, state, folder, runner, log)
+    return _drive(settings, folder, runner, log)
 
 
-def _drive(settings: Settings, state: StateFolder, folder: Path, runner: Runner, log: RunLog) -> int:
+def _drive(settings: Settings, folder: Path, runner: Runner, log: RunLog) -> int:
     import msgspec
 
     from failover.report.encode import to_json
@@ -209,7 +237,7 @@ def _drive(settings: Settings, state: StateFolder, folder: Path, runner: Runner,
     finally:
         log.close()
     record = record_of(*read_run(folder))
-    state.write(folder / "run.json", to_json(record).encode())
+    runner.around.reach.state.write(folder / "run.json", to_json(record).encode())
     settings.emit_value(record, {"table": lambda: run_text(record)})
     if stopped is not None:
         raise stopped

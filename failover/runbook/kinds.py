@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, ClassVar, Generic, Protocol, TypeVar, cast
+from typing import TYPE_CHECKING, Any, ClassVar, Generic, Protocol, TypeVar, cast
 
 import msgspec
 
 from failover.runbook.playbook import Value
+
+if TYPE_CHECKING:
+    from failover.runbook.reach import Reach
 
 KINDS: Mapping[str, str] = {
     "approve": "another person than the starter agrees",
@@ -27,14 +30,16 @@ R = TypeVar("R")
 class Context(Protocol):
     """Is what a step is given beside its parameters.
 
-    ``operators``: who started and resumed the run, in that order; the last one is at it now. ``notes``: what the step
-    noted, also before it was cut short. ``assumed``: questions are answered with yes (``--yes``).
+    ``reach``: the flow and its clusters. ``operators``: who started and resumed the run, in that order; the last one is
+    at it now. ``notes``: what the step noted, also before it was cut short. ``assumed``: questions are answered with
+    yes (``--yes``).
     """
 
     run_id: str
     step_id: str
     operators: Sequence[str]
     playbook: str
+    reach: Reach
     assumed: bool
     self_approve: bool
     source: str

@@ -14,6 +14,7 @@ from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, 
 from failover.runbook.kinds import Kind, kind
 from failover.runbook.parse import convert
 from failover.runbook.playbook import Action, Playbook, Step, Value
+from failover.runbook.reach import Reach
 from failover.runbook.references import Unresolved, resolve
 
 R = TypeVar("R")
@@ -40,10 +41,9 @@ class Surroundings(msgspec.Struct, frozen=True, kw_only=True):
     say: Callable[[str], None]
     stop: Callable[[], str]
     operator: str
+    reach: Reach
     assumed: bool = False
     self_approve: bool = False
-    source: str = ""
-    target: str = ""
 
 
 class _Context:
@@ -56,7 +56,10 @@ class _Context:
         self.operators: Sequence[str] = state.operators or [around.operator]
         self.playbook = runner.playbook.name
         self.assumed, self.self_approve = around.assumed, around.self_approve
-        self.source, self.target = around.source, around.target
+        self.source, self.target = (
+            (state.started.source, state.started.target) if state.started is not None else ("", "")
+        )
+        self.reach = around.reach
         self.notes: Mapping[str, Value] = dict(state.steps[step.id].notes)
         self._runner = runner
         self._around = around
@@ -94,7 +97,8 @@ class Runner:
         self.playbook = playbook
         self.around = around
         self.events = list(events)
-        self.run_id = next(event.run_id for event in self.events if isinstance(event, e.Started))
+        began = next(event for event in self.events if isinstance(event, e.Started))
+        self.run_id, self.aliases = began.run_id, (began.source, began.target)
         self.undoable = undoable(playbook)
         self._log = log
 
