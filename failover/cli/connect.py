@@ -92,7 +92,9 @@ def status(settings: Settings, /, names: tuple[str, ...], **values: Any) -> int:
     where = take(values)
     config, access = find(settings, where)
     if _is_elsewhere(access):
-        return _vendor(settings, access, "status", names)
+        from failover.cli.connect_states import vendor_status
+
+        return vendor_status(settings, access, names, config)
     with reach(settings, where, access, config) as reached:
         chosen = _chosen(settings, reached, names)
     from failover.report.connect_text import status_text
@@ -357,4 +359,4 @@ def _vendor(settings: Settings, access: Elsewhere, verb: str, names: tuple[str, 
 
     commands = vendor_commands(access, verb, names)
     settings.emit_value(commands, {"table": lambda: vendor_text(commands)})
-    return 0 if verb in ("list", "status", "offsets", "watch") else 3
+    return 0 if verb in ("list", "offsets", "watch") else 3

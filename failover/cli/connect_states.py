@@ -12,6 +12,7 @@ from failover.errors import FailoverError
 if TYPE_CHECKING:
     from failover.cli.frame import Settings
     from failover.config.flow import Config, SelectedFlow
+    from failover.connect.access import Elsewhere
     from failover.connect.mirrors import Mirror
     from failover.model.status import ConnectorState
 
@@ -68,6 +69,32 @@ def tell_stop(settings: Settings, config: Config, selected: SelectedFlow) -> Non
     if any(one.state != STOPPED for one in found):
         kubectl = "--kubectl " if any(one.operator for one in found) else ""
         settings.say(f"before execute: failover connect stop {kubectl}{named}")
+
+
+def vendor_status(settings: Settings, access: Elsewhere, names: tuple[str, ...], config: Config | None) -> int:
+    """Prints a vendor's command and, with a configuration, what both clusters themselves tell of the mirror.
+
+    The exit status is that of ``status --check``; 0 without a configuration.
+    """
+    from failover.cli.looking import looking
+    from failover.cli.status import take_status
+    from failover.cli.wiring import choose_flow
+    from failover.connect.vendors import vendor_commands
+    from failover.report.connect_text import vendor_text
+    from failover.report.status_text import status_text
+
+    commands = vendor_commands(access, "status", names)
+    if config is None:
+        settings.emit_value({"vendor": commands, "status": None}, {"table": lambda: vendor_text(commands)})
+        return 0
+    selected = choose_flow(settings, config, allow_reverse=True)
+    with looking(settings, config, selected) as look:
+        status = take_status(settings, look)
+    settings.emit_value(
+        {"vendor": commands, "status": status},
+        {"table": lambda: f"{vendor_text(commands)}\n{status_text(status, verbosity=settings.verbosity)}"},
+    )
+    return status.exit_code
 
 
 def _mirrors(settings: Settings, config: Config, selected: SelectedFlow) -> list[Mirror]:

@@ -96,13 +96,23 @@ def test_status_offsets_stop_and_resume(deployed: OnConnect) -> None:
     assert "3 connectors, all running" in status.out
     deployed.wait_positions({TopicPartition(topic, 0): 99, TopicPartition(topic, 1): 99})
 
+    planned = deployed.run("plan")
+    assert planned.code == 0, planned.err
+    stop = f"failover connect stop --source {deployed.source} --target {deployed.target}"
+    assert f"before execute: {stop}" in planned.err
+    weighed = deployed.json("status")
+    assert {one["state"] for one in weighed["connectors"]} == {"RUNNING"}
+    elsewhere = deployed.run("connect", "status", "--url", "arn:aws:kafkaconnect:eu-west-1:1:connector/c/1")
+    assert "aws kafkaconnect describe-connector --region eu-west-1" in elsewhere.out
+    assert "READY" in elsewhere.out
+
     stopped = deployed.json("connect", "stop", "--yes")
     assert stopped["outcome"] == "done"
     assert {(one["state"], len(one["tasks"])) for one in stopped["connectors"]} == {("STOPPED", 0)}
     assert deployed.run("connect", "status").code == 4
+    assert "before execute" not in deployed.run("plan").err
     pair.produce("a", topic, 50)
     assert sum(end for _, end in pair.ends("b", f"{deployed.source}.{topic}").values()) == 200
-    # every line of the plan is of no use to a group that MirrorMaker 2 still writes to: it says how to stop it
     resumed = deployed.json("connect", "resume", "--yes")
     assert resumed["outcome"] == "done"
     pair.wait_mirrored(topic, flow=deployed.source)
