@@ -137,18 +137,18 @@ class KafkaCluster:
         """Reads the highest timestamp of each partition's records (epoch ms); None in an empty one."""
         from failover.kafka.wire.logs import last_times
 
-        found = self._beside(lambda wire: last_times(wire, partitions)) if partitions else {}
+        found = self._beside().ask(lambda wire: last_times(wire, partitions)) if partitions else {}
         return dict.fromkeys(partitions, found) if isinstance(found, Fault) else found
 
     def log_bytes(self, topics: Collection[str]) -> dict[str, int] | Fault:
         """Sums the bytes that topics take on the disks of all brokers."""
         from failover.kafka.wire.log_dirs import log_bytes
 
-        return self._beside(lambda wire: log_bytes(wire, topics))
+        return self._beside().ask(lambda wire: log_bytes(wire, topics))
 
     def api_versions(self) -> dict[int, dict[int, int]] | Fault:
         """Tells what each broker speaks: broker → API key → highest version."""
-        return self._beside(lambda wire: wire.api_versions())
+        return self._beside().ask(lambda wire: wire.api_versions())
 
     # -- what findings ask beside the plan ---------------------------------------------------------
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
 V = TypeVar("V")
 
-_LONGEST_SILENCE = 3.0
 _ANY_RESOURCE = 1
 
 
@@ -35,22 +34,22 @@ class Aside:
         self._alias = alias
         self._settings = settings
         self._thread = thread
-        self._silence = min(_LONGEST_SILENCE, silence)
+        self._silence = silence
         self._lock = threading.Lock()
         self._wire: WireCluster | None = None
 
     def acls(self) -> tuple[AclBinding, ...] | Fault:
         """Reads every ACL of every kind; faults as of ``describe_acls``."""
-        found = self._ask(lambda wire: describe_acls(wire, _ANY_RESOURCE))
+        found = self.ask(lambda wire: describe_acls(wire, _ANY_RESOURCE))
         return found if isinstance(found, Fault) else tuple(_binding(acl) for acl in found)
 
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads every user that brokers know by SCRAM."""
-        return self._ask(scram_users)
+        return self.ask(scram_users)
 
     def topic_settings(self, topics: Collection[str], names: Collection[str]) -> dict[str, dict[str, str] | Fault]:
         """Reads these settings of topics as they are in effect; one without a value is left out."""
-        found = self._ask(lambda wire: describe_topic_configs(wire, topics, names))
+        found = self.ask(lambda wire: describe_topic_configs(wire, topics, names))
         if isinstance(found, Fault):
             return dict.fromkeys(topics, found)
         return {
@@ -60,14 +59,8 @@ class Aside:
             for topic, entries in found.items()
         }
 
-    def close(self) -> None:
-        """Ends the connections."""
-        with self._lock:
-            wire, self._wire = self._wire, None
-        if wire is not None:
-            self._thread.run(wire.close())
-
-    def _ask(self, work: Callable[[WireCluster], Coroutine[Any, Any, V | Fault]]) -> V | Fault:
+    def ask(self, work: Callable[[WireCluster], Coroutine[Any, Any, V | Fault]]) -> V | Fault:
+        """Asks for anything else; a cluster that cannot be asked is a fault of the answer."""
         try:
             with self._lock:
                 if self._wire is None:
@@ -78,6 +71,13 @@ class Aside:
             return self._thread.run(work(wire))
         except ClusterError as error:
             return fault_of_loss(error)
+
+    def close(self) -> None:
+        """Ends the connections."""
+        with self._lock:
+            wire, self._wire = self._wire, None
+        if wire is not None:
+            self._thread.run(wire.close())
 
 
 def _binding(acl: Acl) -> AclBinding:

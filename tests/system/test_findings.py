@@ -202,7 +202,7 @@ def test_local_topics_earliest_lets_a_latest_consumer_miss_nothing(hand: Hand, t
     written = pair.produce("b", topic, 20)
     consumer = pair.b.consumer(group, auto_offset_reset="latest")
     consumer.subscribe([topic, f"fa.{topic}"])
-    got: set[bytes] = set()
+    got: set[bytes | None] = set()
 
     def all_read() -> bool:
         got.update(m.value() for m in consumer.consume(50, 0.2) if m.error() is None)
@@ -298,11 +298,9 @@ def test_missing_acls_and_users_are_created_by_the_commands_it_prints(hand: Hand
         for side in (pair.a, pair.b):
             for gone in side.admin.delete_acls([mine], request_timeout=10).values():
                 gone.result(timeout=15)
-            known = side.admin.describe_user_scram_credentials([user], request_timeout=10)
-            if known[user].exception(timeout=15) is None:
-                deletion = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_512)
-                for done in side.admin.alter_user_scram_credentials([deletion], request_timeout=10).values():
-                    done.result(timeout=15)
+            deletion = UserScramCredentialDeletion(user, ScramMechanism.SCRAM_SHA_512)
+            for done in side.admin.alter_user_scram_credentials([deletion], request_timeout=10).values():
+                done.exception(timeout=15)  # the target may never have got the user
 
 
 def test_two_sources_of_one_topic_are_refused(hand: Hand, tmp_path: Path) -> None:
