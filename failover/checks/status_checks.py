@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator
 
 import msgspec
@@ -156,5 +157,6 @@ def connectors_not_running(status: Status) -> Iterator[Finding]:
             Severity.ERROR if failed else Severity.WARNING,
             one.name,
             f"connector {one.name} is {one.state}, its tasks {some(one.tasks) or 'none'}{reason}",
-            f"failover connect restart {one.name}" if failed else f"failover connect resume {one.name}",
+            # Strimzi's names hold ->, which a shell takes for its own
+            f"failover connect {'restart' if failed else 'resume'} {shlex.quote(one.name)}",
         )

@@ -16,6 +16,7 @@ from failover.cli.connecting import (
     require_target,
     resources_at_hand,
     take,
+    teller,
     where_options,
 )
 from failover.cli.frame import Group, Settings, format_option, pass_settings, require_terminal
@@ -179,7 +180,7 @@ def deploy(
         if going:
             shown = deployment_text(deployment)
             confirm(f"{shown}\nThis changes {deployment.url}.", selected.target, assume_yes=yes)
-            put(client, prepared, say=settings.say)
+            put(client, prepared, say=teller(settings))
         if going or not (dry_run or deployment.invalid):
             from failover.connect.waiting import wait_for
 
@@ -285,7 +286,7 @@ def _act(
             if patch is not None:
                 assert reached.kubectl is not None
                 acted = acting.by_patch(
-                    reached.kubectl, reached.client, chosen, verb, patch, wait=wait, say=settings.say
+                    reached.kubectl, reached.client, chosen, verb, patch, wait=wait, say=teller(settings)
                 )
             else:
                 if reached.client is None:
@@ -298,7 +299,7 @@ def _act(
                     wait=wait,
                     recheck=seconds,
                     only_failed=only_failed,
-                    say=settings.say,
+                    say=teller(settings),
                 )
                 if acted.outcome == "undone":
                     acted = _with_advice(acted, chosen, at_hand)

@@ -105,6 +105,7 @@ def _mirrors(settings: Settings, config: Config, selected: SelectedFlow) -> list
     from failover.connect import mirrors
     from failover.connect.access import ConnectAccess
     from failover.connect.client import ConnectClient
+    from failover.report.inert import inert_line
 
     try:
         _, access = find(settings, _NOTHING, config=config)
@@ -115,7 +116,7 @@ def _mirrors(settings: Settings, config: Config, selected: SelectedFlow) -> list
         with ConnectClient(quick, rebalance_seconds=_PATIENCE) as client:
             return mirrors.connector_states(client, flow.source.alias, flow.target.alias)
     except FailoverError as error:
-        _warn(settings, f"warning: the connectors' states are not known: {error.message}")
+        _warn(settings, inert_line(f"warning: the connectors' states are not known: {error.message}"))
         return []
 
 

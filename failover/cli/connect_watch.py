@@ -5,8 +5,9 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING
 
+from failover.cli.connecting import teller
 from failover.connect.client import ConnectClient
-from failover.connect.mirrors import choose, exit_code, mirrors
+from failover.connect.mirrors import Mirror, choose, exit_code, mirrors, of_flow
 from failover.connect.waiting import Event, Watching
 from failover.errors import ClusterError, ConnectAnswer, ConnectorNotFound, ConnectRefused, CredentialsRefused
 
@@ -29,13 +30,14 @@ def follow(
 ) -> int:
     """Looks every ``interval`` seconds until ``seconds`` are over; gives the exit status of the last look."""
     client = reached.client
+    say = teller(settings)
 
     def restart(name: str) -> None:
         assert isinstance(client, ConnectClient)
         try:
             client.restart(name, only_failed=True)
         except (ClusterError, ConnectAnswer, ConnectRefused, ConnectorNotFound) as error:
-            settings.say(f"{name}: not restarted: {error.message}")
+            say(f"{name}: not restarted: {error.message}")
 
     watching = Watching(restart=restart if restart_failed else None, least=backoff, most=backoff_max)
     deadline = None if seconds is None else time.monotonic() + seconds
@@ -54,7 +56,7 @@ def follow(
             if first:
                 raise
             if error.message != silent:
-                settings.say(f"no answer: {error.message}")
+                say(f"no answer: {error.message}")
             silent = error.message
         else:
             silent = ""
@@ -65,9 +67,7 @@ def follow(
         time.sleep(interval)
 
 
-def _of(found: list, names: tuple[str, ...], flow: tuple[str | None, str | None]) -> list:  # type: ignore[type-arg]
-    from failover.connect.mirrors import of_flow
-
+def _of(found: list[Mirror], names: tuple[str, ...], flow: tuple[str | None, str | None]) -> list[Mirror]:
     return [one for one in found if one.name in names] if names else of_flow(found, *flow)
 
 

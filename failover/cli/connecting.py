@@ -188,12 +188,20 @@ def resources_at_hand(config: Config | None) -> list[Mapping[str, Any]]:
     return list(find_resources(list(load_yaml(text, config.path))))
 
 
+def teller(settings: Settings) -> Callable[[str], None]:
+    """Gives what tells the operator of connectors, whose names and errors are text from outside."""
+    from failover.report.inert import inert_line
+
+    return lambda text: settings.say(inert_line(text))
+
+
 def confirm(question: str, expected: str, *, assume_yes: bool) -> None:
     """Asks until ``expected`` is typed; raises Declined, NoTerminal."""
     from failover.cli.frame import confirm_typed
+    from failover.report.inert import inert_line
 
     try:
-        confirm_typed(question, expected, assume_yes=assume_yes)
+        confirm_typed(question, inert_line(expected), assume_yes=assume_yes)
     except Declined:
         raise Declined("declined: nothing was changed", hint="nothing was sent to Kafka Connect") from None
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shlex
 from collections.abc import Mapping
 
 from failover.connect.client import ConnectClient
@@ -35,7 +36,7 @@ def source_connector(client: ConnectClient, source: str, target: str, name: str 
         raise Refused(
             f"connector {one.name} at {at} is {one.state} with {len(one.tasks)} tasks; only a stopped one can be given"
             " positions",
-            hint=f"failover connect stop {one.name}",
+            hint=f"failover connect stop {shlex.quote(one.name)}",
         )
     return one
 

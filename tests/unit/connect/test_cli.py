@@ -232,6 +232,19 @@ def test_the_settings_of_the_file_are_enough(typed: Typed, fake: FakeConnect, fo
     assert code == 2
 
 
+def test_hostile_names_and_errors_reach_no_terminal_as_they_are(typed: Typed, fake: FakeConnect):
+    name = "\x1b[2Jcleared\n"
+    config = {"connector.class": SOURCE, "source.cluster.alias": "a\x1b", "target.cluster.alias": "b"}
+    fake.add(name, config)
+    for arguments in (("list",), ("stop", "--yes"), ("resume", "--yes"), ("status", "--format", "json")):
+        code, out, err = typed(*arguments, "--source", "a\x1b", "--target", "b")
+        assert code == 0
+        assert "\x1b" not in out + err
+    fake.answer = (400, b'{"message": "\\u001b[2Jcleared"}')
+    code, out, err = typed("list")
+    assert (code, "\x1b" in err, "cleared" in err) == (3, False, True)
+
+
 def test_no_address_is_said_with_the_ways_to_give_one(typed: Typed):
     code, _, err = typed("list", url=None)
     assert code == 2
