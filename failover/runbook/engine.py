@@ -39,7 +39,7 @@ class Status(enum.Enum):
 class StepState:
     """Is what the journal says of one step. ``attempts``: since the run was started or resumed."""
 
-    __slots__ = ("attempts", "confirmed", "failure", "notes", "result", "status", "undo_text", "why")
+    __slots__ = ("attempts", "confirmed", "failure", "hint", "notes", "result", "status", "undo_text", "why")
 
     def __init__(self) -> None:
         self.status = Status.WAITING
@@ -48,7 +48,7 @@ class StepState:
         self.result: Mapping[str, Value] = {}
         self.notes: dict[str, Value] = {}
         self.failure: e.Failed | None = None
-        self.why = ""
+        self.why = self.hint = ""
         self.undo_text = ""
 
 
@@ -149,6 +149,9 @@ def _apply(state: RunState, event: e.Event, finals: Collection[str]) -> None:
             state.finished = event
         case e.Declined():
             state.declined = event.step
+            known = state.steps[event.step]
+            known.status, known.attempts = Status.WAITING, 0
+            known.why, known.hint = event.message, event.hint
         case _:
             _apply_to_step(state.steps[event.step], event)
             if isinstance(event, e.Begun) and event.step in finals:
@@ -217,9 +220,9 @@ def decide(playbook: Playbook, state: RunState, undoable: Collection[str]) -> Ne
             return Skip(step.id, "begun later, by --from")
         if (why := _passed_over(step, state)) is not None:
             return Skip(step.id, why)
+        if state.declined == step.id:
+            return Finish("declined", DeclinedError.exit_code, step.id)
         if step.confirm is not None and not known.confirmed:
-            if state.declined == step.id:
-                return Finish("declined", DeclinedError.exit_code, step.id)
             return Ask(step.id)
         return Begin(step.id, 1, 0.0)
     return Finish("partly", 4, failed) if failed else Finish("done", 0)

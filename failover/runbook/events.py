@@ -46,10 +46,15 @@ class Confirmed(msgspec.Struct, frozen=True, tag_field="event", tag="confirmed")
 
 
 class Declined(msgspec.Struct, frozen=True, tag_field="event", tag="declined"):
-    """Says that the question before a step was answered with no; nothing of it was begun."""
+    """Says that a question before a step, or the step's own, was answered with no, or waits for somebody else.
+
+    Nothing of the step is done; the run ends there and goes on when it is resumed.
+    """
 
     at: datetime
     step: str
+    message: str = ""
+    hint: str = ""
 
 
 class Begun(msgspec.Struct, frozen=True, tag_field="event", tag="begun"):

@@ -88,7 +88,7 @@ def record_of(playbook: Playbook, events: Iterable[e.Event]) -> RunRecord:
                 result=known.result,
                 code=failure.code if failure is not None else "",
                 error=failure.message if failure is not None else "",
-                hint=failure.hint if failure is not None else "",
+                hint=failure.hint if failure is not None else known.hint,
                 why=known.why,
                 undo=known.undo_text,
             )

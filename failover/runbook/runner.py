@@ -8,7 +8,16 @@ from typing import Any, Protocol, TypeVar
 
 import msgspec
 
-from failover.errors import Declined, FailoverError, Interrupted, NoTerminal, StepFailed, StepTimeout, StepUnknown
+from failover.errors import (
+    ApprovalNeeded,
+    Declined,
+    FailoverError,
+    Interrupted,
+    NoTerminal,
+    StepFailed,
+    StepTimeout,
+    StepUnknown,
+)
 from failover.runbook import events as e
 from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Status, Undo, decide, fold, holds
 from failover.runbook.kinds import Kind, kind
@@ -56,9 +65,7 @@ class _Context:
         self.operators: Sequence[str] = state.operators or [around.operator]
         self.playbook = runner.playbook.name
         self.assumed, self.self_approve = around.assumed, around.self_approve
-        self.source, self.target = (
-            (state.started.source, state.started.target) if state.started is not None else ("", "")
-        )
+        self.source, self.target = runner.aliases
         self.reach = around.reach
         self.notes: Mapping[str, Value] = dict(state.steps[step.id].notes)
         self._runner = runner
@@ -149,7 +156,7 @@ class Runner:
         if self.around.assumed or self.around.ask(str(question), str(typed)):
             self.add(e.Confirmed(self.around.now(), step.id, self.around.operator))
         else:
-            self.add(e.Declined(self.around.now(), step.id))
+            self.add(e.Declined(self.around.now(), step.id, "the question before it was answered with no"))
 
     def _begin(self, step: Step, attempt: int) -> None:
         self.add(e.Begun(self.around.now(), step.id, attempt))
@@ -208,9 +215,11 @@ class Runner:
             self.add(e.Undone(self.around.now(), step.id, text))
 
     def _failed(self, step: Step, error: FailoverError) -> None:
-        self.add(e.Failed(self.around.now(), step.id, error.exit_code, error.code, error.message, error.hint))
-        said = "declined" if isinstance(error, Declined) else "failed"
-        self.around.say(f"{self._place(step)} {said}: {error.message}")
+        if isinstance(error, (Declined, ApprovalNeeded)):
+            self.add(e.Declined(self.around.now(), step.id, error.message, error.hint))
+        else:
+            self.add(e.Failed(self.around.now(), step.id, error.exit_code, error.code, error.message, error.hint))
+        self.around.say(f"{self._place(step)} {error.code}: {error.message}")
 
     def _given(self, action: Action) -> Any:
         """Makes a kind's parameters, with what is known put in. Raises ``StepFailed``."""

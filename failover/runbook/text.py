@@ -16,7 +16,7 @@ OUTCOMES = {
     "done": "DONE",
     "partly": "PARTLY: a step failed where the playbook says to go on",
     "failed": "FAILED",
-    "declined": "DECLINED at a question",
+    "declined": "WAITING for somebody's yes",
     "undone": "UNDONE: a step failed, and all that was done before is put back",
     "stuck": "STUCK: something could not be put back",
     "stopped": "STOPPED between two steps",
@@ -39,9 +39,9 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
         for number, step in enumerate(record.steps, 1)
     ]
     blocks = ["\n".join(head), table(("", "STATE", "STEP", "TOOK", "WHAT CAME OF IT"), rows, width=width)]
-    wrong = [step for step in record.steps if step.status in ("failed", "stuck") and step.error]
+    wrong = [step for step in record.steps if step.error or step.hint]
     for step in wrong:
-        lines = labelled("", f"{step.id}: {inert_line(step.error)}", width=width, indent=2)
+        lines = labelled("", f"{step.id}: {inert_line(step.error or step.why)}", width=width, indent=2)
         blocks.append(
             "\n".join(
                 [*lines, *(labelled("", f"hint: {inert_line(step.hint)}", width=width, indent=2) if step.hint else [])]

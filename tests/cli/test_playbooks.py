@@ -1,0 +1,247 @@
+"""`failover run` and `failover playbook`, typed as a user types them."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from failover.cli import main
+
+BOOK = """\
+name: try-out
+description: Tries things.
+vars:
+  folder: {type: text, required: true}
+  fails: false
+steps:
+  - id: make
+    title: Make a file
+    uses: command
+    with: {run: [sh, -c, "echo one >> made && echo $FAILOVER_STEP of $FAILOVER_RUN"], folder: "{{ folder }}"}
+    undo: {uses: command, with: {run: [sh, -c, "echo undone >> made"], folder: "{{ folder }}"}}
+  - id: slow
+    title: Take long
+    uses: command
+    with: {run: [sh, -c, "echo begun >> made; test ! -e wait || sleep 60; echo two >> made"], folder: "{{ folder }}"}
+    undo: {uses: command, with: {run: [sh, -c, "echo put back >> made"], folder: "{{ folder }}"}}
+  - id: fail
+    title: Fail
+    when: "{{ fails }}"
+    uses: command
+    with: {run: [sh, -c, "echo cannot >&2; exit 9"]}
+  - id: agree
+    title: Somebody agrees
+    uses: approve
+    with: {question: "Go on?"}
+  - id: end
+    title: The end
+    final: true
+    uses: manual
+    with: {instructions: "Look at {{ steps.make.output }}"}
+"""
+
+
+class Place:
+    """Is a folder with the playbook, a state folder, and what was made so far."""
+
+    def __init__(self, path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.path, self.capsys = path, capsys
+        (path / "book.yaml").write_text(BOOK)
+
+    def options(self, *more: str) -> list[str]:
+        return [
+            "--state-dir", str(self.path / "state"), "run", str(self.path / "book.yaml"),
+            "--var", f"folder={self.path}", *more,
+        ]  # fmt: skip
+
+    def run(self, *arguments: str) -> tuple[int, dict[str, Any], str]:
+        self.capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*arguments, "--format", "json"])
+        out, err = self.capsys.readouterr()
+        return int(ended.value.code or 0), json.loads(out), err
+
+    def start(self, *more: str) -> tuple[int, dict[str, Any], str]:
+        return self.run(*self.options("--yes", *more))
+
+    def resume(self, run_id: str, *more: str) -> tuple[int, dict[str, Any], str]:
+        return self.run("--state-dir", str(self.path / "state"), "run", "--resume", run_id, "--yes", *more)
+
+    @property
+    def made(self) -> list[str]:
+        made = self.path / "made"
+        return made.read_text().splitlines() if made.exists() else []
+
+
+@pytest.fixture
+def place(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Place:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("FAILOVER_CONFIG", raising=False)
+    return Place(tmp_path, capsys)
+
+
+def statuses(record: dict[str, Any]) -> list[str]:
+    return [step["status"] for step in record["steps"]]
+
+
+def test_a_run_to_the_end(place):
+    code, record, err = place.start("--self-approve")
+    assert (code, record["outcome"], record["kind"]) == (0, "done", "failover.playbook-run")
+    assert statuses(record) == ["done", "done", "skipped", "done", "done"]
+    assert record["steps"][0]["result"] == {"exit_code": 0, "output": f"make of {record['id']}"}
+    assert place.made == ["one", "begun", "two"]
+    assert f"Look at make of {record['id']}" in err
+    code, said, _ = place.resume(record["id"])
+    assert (code, said["error"]["message"]) == (3, f"run {record['id']} is over: done")
+
+
+def test_a_failure_puts_everything_back_and_is_4(place):
+    code, record, err = place.start("--var", "fails=true")
+    assert (code, record["outcome"]) == (4, "undone")
+    assert statuses(record) == ["undone", "undone", "failed", "waiting", "waiting"]
+    assert place.made == ["one", "begun", "two", "put back", "undone"]
+    assert "sh ended with 9: cannot" in err
+
+
+def test_another_person_has_to_agree(place, monkeypatch):
+    code, record, _ = place.start()
+    assert (code, record["outcome"], statuses(record)[3]) == (3, "declined", "waiting")
+    assert "somebody else than" in record["steps"][3]["why"]
+    assert place.made == ["one", "begun", "two"]
+    monkeypatch.setattr("failover.cli.run.operator", lambda: "somebody")
+    code, record, _ = place.resume(record["id"])
+    assert (code, record["outcome"], record["steps"][3]["result"]) == (0, "done", {"by": "somebody"})
+
+
+def test_a_dry_run_runs_nothing(place):
+    code, previews, _ = place.run(*place.options("--dry-run"))
+    assert code == 0
+    assert place.made == []
+    assert not (place.path / "state" / "playbook-runs").exists()
+    assert previews[0]["would"].startswith("would run: sh -c ")
+    assert previews[2]["would"] == "would be passed over: its condition does not hold"
+    assert "before it ran" in previews[4]["would"]
+
+
+def test_begin_at_a_later_step(place):
+    code, record, _ = place.start("--self-approve", "--from", "agree")
+    assert statuses(record)[:4] == ["skipped", "skipped", "skipped", "done"]
+    # what the last one refers to was passed over: it says so, after the point of no return nothing is put back
+    assert (code, record["outcome"], record["steps"][4]["code"]) == (1, "failed", "step-failed")
+    assert "nothing is known of steps.make.output" in record["steps"][4]["error"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["run"], "which playbook?"),
+        (["run", "no-such"], "no playbook is called 'no-such'"),
+        (["run", "./none.yaml"], "cannot read the playbook none.yaml: No such file or directory"),
+        (["run", "--undo", "./book.yaml"], "--undo needs --resume RUN"),
+        (["run", "--resume", "p-1", "./book.yaml"], "--resume goes on with the run's own playbook and variables"),
+        (["run", "./book.yaml"], "variable folder is needed"),
+        (["run", "./book.yaml", "--var", "folder"], "--var 'folder' has no value"),
+        (["run", "./book.yaml", "--var", "folder=.", "--from", "nowhere"], "try-out has no step 'nowhere'"),
+        (
+            ["run", "./book.yaml", "--var", "folder=.", "--at", "2020-01-01T00:00:00Z"],
+            "2020-01-01 00:00:00 UTC is over",
+        ),
+        (["run", "./book.yaml", "--var", "folder=.", "--at", "noon"], "'noon' is no time"),
+        (["run", "./book.yaml", "--var", "folder=."], "a confirmation is needed and there is no terminal"),
+        (["run", "--resume", "p-123456"], "there is no run p-123456"),
+    ],
+)
+def test_what_cannot_be_run_as_typed_is_2(place, arguments, said):
+    if "--at" in arguments:
+        arguments = [*arguments, "--yes"]
+    code, found, _ = place.run("--state-dir", str(place.path / "state"), *arguments)
+    assert code == 2
+    assert said in found["error"]["message"]
+    assert place.made == []
+
+
+def begun(place: Place) -> tuple[subprocess.Popen[bytes], str]:
+    """Starts a run in a process of its own and waits until its slow step acts; gives it and the run's id."""
+    (place.path / "wait").touch()
+    process = subprocess.Popen(
+        [sys.executable, "-m", "failover", *place.options("--yes", "--self-approve")],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+    end = time.monotonic() + 30
+    while place.made != ["one", "begun"]:
+        assert time.monotonic() < end
+        assert process.poll() is None
+        time.sleep(0.02)
+    [folder] = (place.path / "state" / "playbook-runs").iterdir()
+    return process, folder.name
+
+
+def test_a_run_that_was_killed_is_looked_at_and_goes_on(place):
+    process, run_id = begun(place)
+    try:
+        code, said, _ = place.resume(run_id)
+        assert (code, said["error"]["code"]) == (1, "state-folder")
+        assert "another process" in said["error"]["message"]
+    finally:
+        os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    # nobody can tell how far a program of one's own came, and nobody is there to ask
+    code, record, _ = place.resume(run_id)
+    assert (code, record["outcome"]) == (4, "undone")
+    assert record["steps"][1]["code"] == "step-unknown"
+    assert place.made == ["one", "begun", "put back", "undone"]
+
+
+def test_what_a_killed_run_did_can_be_put_back(place):
+    process, run_id = begun(place)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+    code, record, _ = place.resume(run_id, "--undo")
+    assert (code, record["outcome"], statuses(record)[:2]) == (4, "undone", ["undone", "undone"])
+    assert place.made == ["one", "begun", "put back", "undone"]
+
+
+def test_a_signal_stops_after_the_step_under_way(place):
+    process, run_id = begun(place)
+    process.send_signal(signal.SIGTERM)
+    time.sleep(0.2)
+    os.killpg(process.pid, 0)
+    (place.path / "wait").unlink()
+    for child in Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split():
+        for sleeping in Path(f"/proc/{child}/task/{child}/children").read_text().split():
+            os.kill(int(sleeping), signal.SIGTERM)
+    assert process.wait(30) == 143
+    assert place.made == ["one", "begun", "two"]
+    code, record, _ = place.resume(run_id, "--self-approve")
+    assert (code, record["outcome"]) == (0, "done")
+    assert place.made == ["one", "begun", "two"]
+
+
+def test_playbooks_are_shown_checked_and_rendered(place, capsys):
+    def said(*arguments: str) -> str:
+        with pytest.raises(SystemExit) as ended:
+            main(["--state-dir", str(place.path / "state"), "playbook", *arguments])
+        assert not ended.value.code
+        return capsys.readouterr().out
+
+    book = str(place.path / "book.yaml")
+    shown = said("show", book)
+    assert "No way back once step end has begun" in shown
+    assert all(len(line) <= 100 for line in shown.splitlines())
+    markdown = said("render", book)
+    assert "**Point of no return:** step 5, The end." in markdown
+    html = said("render", book, "--format", "html")
+    assert html.startswith("<!DOCTYPE html>")
+    assert "<script>" in html
+    assert json.loads(said("schema"))["title"] == "A failover playbook"
+    assert said("validate", book) == ""
