@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from failover.checks.look import Look, count, some
+from failover.kafka.tools import shell, tool
 from failover.model.names import TopicPartition
 from failover.model.plan import Finding, Severity
+from failover.model.snapshot import InternalTopicReading
 
 STALE_SECONDS = 300.0
 """Five of MM2's default checkpoint intervals (``emit.checkpoints.interval.seconds`` = 60)."""
@@ -25,12 +27,16 @@ def mm2_group_sync(look: Look) -> Iterator[Finding]:
     """
     snapshot = look.snapshot
     alias = snapshot.target.status.alias
-    stop = "stop MM2's checkpoint connector before consumers start"
+    flow = f"{snapshot.flow.source}->{snapshot.flow.target}"
+    stop = (
+        "stop MM2 before consumers start: failover connect stop (Kafka Connect), or end its process; "
+        f"{flow}.sync.group.offsets.enabled=false switches it off"
+    )
     if snapshot.group_offsets_synced:
         yield Finding(
             "mm2-group-sync",
             Severity.ERROR,
-            f"{snapshot.flow.source}->{snapshot.flow.target}",
+            flow,
             f"MM2's group offset sync is on: it writes group offsets on {alias} as well",
             stop,
         )
@@ -87,7 +93,8 @@ def checkpoint_stale(look: Look) -> Iterator[Finding]:
             some(behind),
             f"{count(len(behind), 'group')} went on since MM2's last checkpoint, by up to {missing:,} records "
             f"in {age / 60:,.0f} min",
-            "see whether MM2's checkpoint connector runs (after a restart it may wait for a lagging group)",
+            "failover connect status, or MM2's log: does MirrorCheckpointConnector run? (before 3.7.1, after a restart, "
+            "it waits for lagging groups)",
         )
     if old:
         yield Finding(
@@ -110,7 +117,7 @@ def internal_topics(look: Look) -> Iterator[Finding]:
                 Severity.WARNING,
                 reading.topic,
                 f"{name} could not be read: {reading.fault}",
-                f"allow READ and DESCRIBE on topic {reading.topic}",
+                "allow it: " + _allow_reading(look, reading),
             )
         elif not reading.exists and "checkpoints" in reading.topic:
             yield Finding(
@@ -129,6 +136,13 @@ def internal_topics(look: Look) -> Iterator[Finding]:
                 + (f"; the first: {reading.first_unreadable}" if reading.first_unreadable else ""),
                 "find out who else writes to this topic",
             )
+
+
+def _allow_reading(look: Look, reading: InternalTopicReading) -> str:
+    snapshot = look.snapshot
+    view = snapshot.target if reading.cluster == snapshot.target.status.alias else snapshot.source
+    allow = "--add", "--allow-principal", "User:NAME", "--operation", "Read", "--operation", "Describe"
+    return tool("kafka-acls", view.bootstrap, *allow, "--topic", shell(reading.topic))
 
 
 def checkpoint_unconfirmed(look: Look) -> Iterator[Finding]:
@@ -203,7 +217,8 @@ def partition_uncovered(look: Look) -> Iterator[Finding]:
             some(f"{p.topic}-{p.partition}" for _, p in bare),
             f"{count(len(bare), 'partition')} in {count(len(groups), 'group')} have no known position: "
             "auto.offset.reset decides there",
-            "--missing earliest starts them at the log start; set auto.offset.reset of these consumers with care",
+            "failover plan --missing earliest starts them at the log start; else set auto.offset.reset of these "
+            "consumers with care",
         )
 
 
@@ -229,5 +244,6 @@ def partition_count_differs(look: Look) -> Iterator[Finding]:
             some(odd),
             f"{count(len(odd), 'topic')} on {snapshot.target.status.alias} with another number of partitions than "
             f"on {snapshot.source.status.alias}",
-            "add the missing partitions before producers write there, or keys change partitions",
+            "add the missing ones before producers write there, or keys change partitions: "
+            + tool("kafka-topics", snapshot.target.bootstrap, "--alter", "--topic", shell(min(odd)), "--partitions N"),
         )

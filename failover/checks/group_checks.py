@@ -63,7 +63,7 @@ def rewound_upstream(look: Look) -> Iterator[Finding]:
             some(rewound),
             f"{count(len(rewound), 'group')} went back on {look.snapshot.source.status.alias}; "
             "a commit on the target from before stays ahead",
-            "--allow-rewind moves the target's commits back too",
+            "failover plan --allow-rewind moves the target's commits back too",
         )
 
 
