@@ -93,7 +93,7 @@ def checkpoint_stale(look: Look) -> Iterator[Finding]:
             some(behind),
             f"{count(len(behind), 'group')} went on since MM2's last checkpoint, by up to {missing:,} records "
             f"in {age / 60:,.0f} min",
-            "failover connect status, or MM2's log: does MirrorCheckpointConnector run? (before 3.7.1, after a restart, "
+            "failover connect status, or MM2's log: does MirrorCheckpointConnector run? (before 3.7.1, after a restart "
             "it waits for lagging groups)",
         )
     if old:
