@@ -12,6 +12,7 @@ from failover.cli.connecting import (
     confirm,
     find,
     flow_names,
+    own_names,
     reach,
     require_target,
     resources_at_hand,
@@ -174,7 +175,14 @@ def deploy(
         client = reached.client
         assert client is not None
         require_target(settings, selected, client)
-        prepared = prepare(client, selected.flow, prefix=name_prefix, dry_run=dry_run, stopped=stopped)
+        prepared = prepare(
+            client,
+            selected.flow,
+            prefix=name_prefix,
+            own=own_names(settings, config, selected.flow),
+            dry_run=dry_run,
+            stopped=stopped,
+        )
         deployment = prepared.deployment
         going = not (dry_run or deployment.invalid or not deployment.to_do)
         if going:

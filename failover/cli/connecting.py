@@ -13,7 +13,7 @@ from failover.cli.wiring import load, open_cluster
 from failover.errors import ClusterError, ConfigNotFound, ConnectRefused, Declined, UsageError
 
 if TYPE_CHECKING:
-    from failover.config.flow import Config, SelectedFlow
+    from failover.config.flow import Config, FlowConfig, SelectedFlow
     from failover.config.settings import Setting
     from failover.connect.access import ConnectAccess, Elsewhere
     from failover.connect.client import ConnectClient
@@ -174,6 +174,23 @@ def flow_names(settings: Settings, config: Config | None) -> tuple[str | None, s
         [flow] = config.enabled_flows
         return flow.source.alias, flow.target.alias
     return None, None
+
+
+def own_names(settings: Settings, config: Config, flow: FlowConfig) -> dict[str, str]:
+    """Gives what the connectors of a flow are called in the configuration, by kind, where it is one of connectors."""
+    if config.form != "connectors":
+        return {}
+    from failover.cli.wiring import read
+    from failover.config.connectors import flow_of_connector
+
+    documents = read(settings).documents
+    connectors = [connector for one in documents if isinstance(one, list) for connector in one]
+    ends = (flow.source.alias, flow.target.alias)
+    return {
+        connector.kind: connector.name
+        for connector in connectors
+        if connector.kind is not None and connector.name and flow_of_connector(connector) == ends
+    }
 
 
 def resources_at_hand(config: Config | None) -> list[Mapping[str, Any]]:

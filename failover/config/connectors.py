@@ -62,7 +62,7 @@ def resolve_connectors(
         kind = connector.kind
         if kind is None:
             continue
-        pair = _pair(connector)
+        pair = flow_of_connector(connector)
         present = flows.setdefault(pair, {})
         if kind in present:
             raise ConfigError(
@@ -146,7 +146,8 @@ def _unknown(key: str, setting: Setting, class_name: str) -> Note | None:
     return unknown(key, setting, class_name, nearest(key, CONNECTOR_KEYS | FLOW_ONLY_KEYS, 0.75))
 
 
-def _pair(connector: Connector) -> Pair:
+def flow_of_connector(connector: Connector) -> Pair:
+    """Gives the aliases of a connector's source and target; raises ConfigError where the source has none."""
     settings = connector.settings
     source = settings.text("source.cluster.alias") if "source.cluster.alias" in settings else ""
     # MM2 (MirrorConnectorConfig): the target's alias has a default, the source's has none.

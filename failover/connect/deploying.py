@@ -65,14 +65,19 @@ class Deployment(msgspec.Struct, frozen=True, kw_only=True):
         return any(step.errors for step in self.steps)
 
 
-def wanted_connectors(flow: FlowConfig, running: Iterable[Mirror], prefix: str | None = None) -> list[Connector]:
+def wanted_connectors(
+    flow: FlowConfig,
+    running: Iterable[Mirror],
+    prefix: str | None = None,
+    own: Mapping[str, str] | None = None,
+) -> list[Connector]:
     """Gives the connectors a flow needs, under the names of those that run for it already.
 
     A stored position goes by its connector's name: under another name the mirror would begin anew. ``prefix``: the
-    beginning of the names of those that do not run yet. Raises ConnectRefused where several of one kind run,
-    OperatorOwns where Strimzi's operator owns one.
+    beginning of the names of those that do not run yet, ``own`` their names by kind without one. Raises
+    ConnectRefused where several of one kind run, OperatorOwns where Strimzi's operator owns one.
     """
-    names: dict[str, str] = {}
+    names = dict(own or {})
     if prefix is not None:
         names = {kind: f"{prefix}-{kind}" for kind in ("source", "checkpoint", "heartbeat")}
     seen: dict[str, str] = {}
@@ -96,6 +101,7 @@ def prepare(
     flow: FlowConfig,
     *,
     prefix: str | None = None,
+    own: Mapping[str, str] | None = None,
     dry_run: bool = False,
     stopped: bool = False,
 ) -> Prepared:
@@ -111,7 +117,7 @@ def prepare(
             hint="Kafka 3.7 can make one that is stopped; pause cannot be told in time",
         )
     running = of_flow(mirrors(found), flow.source.alias, flow.target.alias)
-    connectors = wanted_connectors(flow, running, prefix)
+    connectors = wanted_connectors(flow, running, prefix, own)
     steps = []
     for connector in connectors:
         entry = found.get(connector.name)

@@ -41,7 +41,8 @@ def run(fake: FakeConnect, command: str, *arguments: str, user: str = "") -> Res
 
 @pytest.mark.parametrize("by", ["settings", "address", "environment"])
 def test_its_connectors_are_the_configuration(fake, by, monkeypatch):
-    user, sets = "", ()
+    user = ""
+    sets: tuple[str, ...] = ()
     if by == "address":
         user = "me:hunter2@"
     elif by == "settings":

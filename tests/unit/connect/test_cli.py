@@ -275,3 +275,36 @@ def test_a_resource_as_the_configuration_gives_the_exact_patch(fake: FakeConnect
     assert acted.patch is not None
     assert acted.patch.resource == "my-mm2"
     assert acted.exit_code == 3
+
+
+def test_strimzi_s_resource_as_the_configuration_owns_what_it_describes(typed: Typed, fake: FakeConnect, folder: Path):
+    """Also where the connectors have names of their own, as those of a KafkaConnect with KafkaConnector resources."""
+    import yaml
+
+    fake.add_flow()
+    resource = {**OLD, "spec": {**OLD["spec"], "mirrors": OLD["spec"]["mirrors"][1:]}}
+    resource["spec"]["clusters"] = [{"alias": alias, "bootstrapServers": f"{alias}:1"} for alias in "ab"]
+    (folder / "mirror.yaml").write_text(yaml.safe_dump(resource))
+    code, out, err = typed("stop", "--yes", "--config", "mirror.yaml")
+    assert code == 3, err
+    assert "kubectl patch kafkamirrormaker2s.kafka.strimzi.io my-mm2 --namespace kafka --type json" in out
+    assert '"path":"/spec/mirrors/0/sourceConnector/state","value":"stopped"' in out
+    assert set(fake.states().values()) == {"RUNNING"}
+
+
+def test_connectors_kept_as_json_are_deployed_too(typed: Typed, fake: FakeConnect, target, folder: Path):
+    config = {
+        "connector.class": SOURCE,
+        "source.cluster.alias": "a",
+        "target.cluster.alias": "b",
+        "source.cluster.bootstrap.servers": "127.0.0.1:1",
+        "target.cluster.bootstrap.servers": "127.0.0.1:1",
+        "topics": "orders.*",
+    }
+    (folder / "source.json").write_text(json.dumps({"name": "mm2-source", "config": config}))
+    code, _, err = typed("deploy", "--yes", "--config", "source.json")
+    assert code == 0, err
+    assert {name: one["config"]["topics"] for name, one in fake.connectors.items()} == {"mm2-source": "orders.*"}
+    made = fake.connectors["mm2-source"]["config"]
+    assert made["value.converter"].endswith("ByteArrayConverter")
+    assert typed("deploy", "--yes", "--config", "source.json")[0] == 0
