@@ -19,7 +19,7 @@ class FailoverError(Exception):
     """
 
     code: ClassVar[str] = "unexpected"
-    exit_code: ClassVar[int] = 1
+    exit_code: int = 1
     retriable: ClassVar[bool] = False
 
     def __init__(self, message: str, *, hint: str = "") -> None:

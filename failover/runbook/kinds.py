@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 
 KINDS: Mapping[str, str] = {
     "approve": "another person than the starter agrees",
+    "evict": "removes members of dead processes from groups on the target",
+    "execute": "commits a plan's offsets to the target",
+    "plan": "looks at both clusters and saves a plan",
+    "verify": "looks whether the target holds what was written, and who came back",
+    "wait-inactive": "waits until groups have no members",
     "command": "runs a program with its arguments, never through a shell",
     "http": "sends one HTTP request and looks at the answer",
     "manual": "somebody does something by hand and says so",

@@ -1,0 +1,139 @@
+"""A plan executed as a step."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from failover.errors import StepFailed
+from failover.runbook.kinds import Context, Kind, Result, Settled
+
+
+class ExecuteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``plan``: its id. ``wait``: refused groups are tried again for so long until they are empty.
+
+    ``settle``: commits are watched standing still for so long first. ``all_groups``: fail where a group is left.
+    """
+
+    plan: str
+    wait: float = 0.0
+    settle: float = 6.0
+    all_groups: bool = True
+
+
+class NotAllWritten(StepFailed):
+    """Says that an execution left something; the exit code is the execution's own."""
+
+    def __init__(self, message: str, *, exit_code: int, hint: str) -> None:
+        super().__init__(message, hint=hint)
+        self.exit_code = exit_code
+
+
+class ExecuteKind(Kind[ExecuteStep]):
+    """Commits a plan's offsets to the target, as ``failover execute`` does; rolled back when the run turns back.
+
+    Cut short, it goes on with the same plan: what is written is checked and not written again.
+    """
+
+    parameters = ExecuteStep
+    results = {  # noqa: RUF012 - a class's constant
+        "execution_id": "the execution's id, for verify and rollback",
+        "outcome": "done, partial",
+        "committed": "partitions written, or found at the planned value",
+    }
+    undoes = True
+
+    def preview(self, given: ExecuteStep, context: Context) -> str:
+        from failover.planning.plan_file import decode_plan
+        from failover.state.plans import find_plan, read_plan
+
+        plan = decode_plan(read_plan(find_plan(context.reach.state, given.plan)))
+        return f"would commit {plan.summary.partitions.commit} offsets of plan {plan.id} to {plan.target.alias}"
+
+    def run(self, given: ExecuteStep, context: Context) -> Result:
+        from failover.execution.record import exit_code
+        from failover.library.executing import execute
+        from failover.planning.plan_file import decode_plan
+        from failover.state.plans import find_plan, read_plan
+
+        reach = context.reach
+        plan = decode_plan(read_plan(find_plan(reach.state, given.plan)))
+        execution = execute(
+            plan,
+            reach.flow,
+            state_dir=reach.state.path,
+            settle_seconds=given.settle,
+            wait_seconds=min(given.wait, context.remaining()),
+            reason=f"{context.playbook} {context.run_id}",
+            operator=context.operators[-1],
+            target_timeout=reach.timeouts[1],
+            warn=context.say,
+        )
+        context.note(execution_id=execution.id)
+        code = exit_code(execution)
+        context.say(f"execution {execution.id}: {execution.outcome}")
+        if code and (given.all_groups or code != 4):
+            left = [group.group for group in execution.groups if group.reasons or group.message]
+            raise NotAllWritten(
+                f"execution {execution.id} is {execution.outcome}: {', '.join(left[:5]) or 'see its record'}",
+                exit_code=code,
+                hint=f"failover show {execution.id}",
+            )
+        return _result(execution)
+
+    def settle(self, given: ExecuteStep, context: Context) -> Settled:
+        from failover.execution.runs import runs_of_plan
+        from failover.model.execution import Outcome
+
+        done = [each for each in runs_of_plan(context.reach.state, given.plan)[0] if each.outcome is Outcome.DONE]
+        return Settled(done=True, result=_result(done[-1])) if done else Settled(done=False)
+
+    def undo(self, given: ExecuteStep, context: Context) -> str:
+        from failover.execution.record import exit_code
+        from failover.execution.rollback import written_groups
+        from failover.execution.runs import runs_of_plan
+        from failover.library.undoing import roll_back
+
+        reach = context.reach
+        runs, unreadable = runs_of_plan(reach.state, given.plan)
+        if unreadable:
+            raise StepFailed(f"a record cannot be read: {unreadable[0]}", hint="failover history")
+        said = []
+        for execution in reversed(runs):
+            if not written_groups(execution):
+                continue
+            undone = roll_back(
+                execution,
+                reach.flow,
+                reach.target,
+                reach.state,
+                reason=f"{context.playbook} {context.run_id} turned back",
+                operator=context.operators[-1],
+                warn=context.say,
+            )
+            if exit_code(undone):
+                raise StepFailed(
+                    f"the roll back {undone.id} of {execution.id} is {undone.outcome}",
+                    hint=f"failover show {undone.id}",
+                )
+            said.append(f"{execution.id} by {undone.id}")
+        return f"rolled back {', '.join(said)}" if said else "nothing had been written"
+
+    def by_hand(self, given: Mapping[str, Any]) -> str:
+        return f"failover execute {given.get('plan', 'PLAN')}"
+
+
+def _result(execution: Any) -> Result:
+    from failover.model.execution import Status
+
+    in_place = (Status.COMMITTED, Status.UNCHANGED)
+    return {
+        "execution_id": execution.id,
+        "outcome": str(execution.outcome),
+        "committed": sum(p.status in in_place for group in execution.groups for p in group.partitions),
+    }
+
+
+KIND = ExecuteKind()
