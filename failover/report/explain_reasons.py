@@ -200,8 +200,8 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
     "two-sources": (
         "reason",
         "two sources mirror into this partition",
-        "Under one name two clusters' records mix, so an offset of one means nothing to the other. failover replicate copies"
-        " such a topic only for the flow that alone has copied it before.",
+        "Under one name two clusters' records mix, so an offset of one means nothing to the other. failover replicate"
+        " copies such a topic only for the flow that alone has copied it before.",
         "Use a replication policy that keeps the names apart, or exclude the topic in all flows but one.",
         "us->hub and eu->hub both write orders-0 under IdentityReplicationPolicy",
     ),
