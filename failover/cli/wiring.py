@@ -48,29 +48,14 @@ def read(settings: Settings) -> Loaded:
         settings.config,
         settings.overrides,
         secrets_dir=settings.secrets_dir,
-        running=partial(running_connectors, settings.target_timeout()),
+        running=partial(_running, settings.target_timeout()),
     )
 
 
-def running_connectors(timeout: float, address: str, typed: Mapping[str, Setting]) -> list[dict[str, object]]:
-    """Asks a Connect cluster (``connect+https://HOST:PORT``) for the configurations of its connectors.
+def _running(timeout: float, address: str, typed: Mapping[str, Setting]) -> list[dict[str, object]]:
+    from failover.inventory.running_config import running_connectors
 
-    ``typed``: what ``--set`` said, ``failover.connect.`` settings among it. Raises ConfigError, UsageError and what
-    ConnectClient raises.
-    """
-    from failover.config.mm2 import with_prefix
-    from failover.config.settings import Origin, make_setting
-    from failover.config.settings import Settings as ConfigSettings
-    from failover.connect.access import ConnectAccess, find_access
-    from failover.connect.client import ConnectClient
-
-    # As the file's own address, so that the user and authorities typed with --set go with it.
-    url = make_setting("connect.url", address, Origin("set", "--config"))
-    access = find_access(ConfigSettings({**with_prefix(typed, "failover."), "connect.url": url}), timeout=timeout)
-    assert isinstance(access, ConnectAccess)  # an address with connect+ before it is no vendor's name
-    with ConnectClient(access) as client:
-        found = client.connectors()
-    return [{"name": name, "config": one.info.config} for name, one in found.items() if one.info is not None]
+    return running_connectors(address, typed, timeout=timeout)
 
 
 def choose_flow(settings: Settings, config: Config, *, allow_reverse: bool = False) -> SelectedFlow:

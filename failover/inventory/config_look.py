@@ -73,7 +73,9 @@ def _asked(cluster: Cluster, flow: Flow, empty: Access, more: Iterable[str]) -> 
         for name, purpose in wanted.items()
     }
     listed, faults = cluster.list_groups()
-    names = {name for name in (*listed, *more) if flow.groups.matches(name) and not is_own_group(name)}
+    # Connect's workers are groups as well, of another protocol: they commit nothing.
+    consumers = (name for name, one in listed.items() if one.protocol_type in ("consumer", ""))
+    names = {name for name in (*consumers, *more) if flow.groups.matches(name) and not is_own_group(name)}
     groups = cluster.describe_groups(list(islice(sorted(names), MOST)))
     copies = []
     if empty.side == "target":

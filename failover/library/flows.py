@@ -72,14 +72,23 @@ class Configuration(msgspec.Struct, frozen=True):
         return MirrorFlow(self.config, select_flow(self.config, source, target, allow_reverse=True))
 
 
-def load_config(path: str | os.PathLike[str] | None = None, *, overrides: Sequence[str] = ()) -> Configuration:
+def load_config(
+    path: str | os.PathLike[str] | Sequence[str] | None = None,
+    *,
+    overrides: Sequence[str] = (),
+    secrets_dir: str = "",
+) -> Configuration:
     """Loads a configuration as the commands do; without ``path`` the one they would find.
 
-    ``overrides``: settings as ``KEY=VALUE`` that win. Raises ``ConfigError``, ``ConfigNotFound``.
+    ``path``: also several (the connectors of a flow), or the address of a Connect cluster (``connect+https://…``).
+    ``overrides``: settings as ``KEY=VALUE`` that win. ``secrets_dir``: secrets that a Strimzi resource only names.
+    Raises ``ConfigError``, ``ConfigNotFound``, and ``ConnectUnreachable`` and the like for an address.
     """
     from failover.config import load
+    from failover.inventory.running_config import running_connectors
 
-    config = load.load_config([] if path is None else [os.fspath(path)], overrides)
+    paths = [os.fspath(path)] if isinstance(path, (str, os.PathLike)) else list(path or ())
+    config = load.load_config(paths, overrides, secrets_dir=secrets_dir, running=running_connectors)
     flows = (SelectedFlow(flow, flow.source.alias, flow.target.alias) for flow in config.enabled_flows)
     return Configuration(config, tuple(MirrorFlow(config, selected) for selected in flows))
 
