@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from failover.config.secret import Secret
+from failover.connect.access import ConnectAccess
+from failover.connect.client import ConnectClient
 from failover.lab import MirrorOptions
 from failover.lab.connect import connect_settings
 from failover.model.names import TopicPartition
@@ -119,6 +123,31 @@ def test_status_offsets_stop_and_resume(deployed: OnConnect) -> None:
     assert sum(end for _, end in pair.ends("b", f"{deployed.source}.{topic}").values()) == 250
     assert deployed.json("connect", "pause", "--yes")["outcome"] == "done"
     assert deployed.json("connect", "restart", "--yes", "--wait", "0", code=4)["outcome"] == "not-yet"
+    assert deployed.json("connect", "resume", "--yes")["outcome"] == "done"
+
+
+def test_an_operator_that_resumes_what_was_stopped_is_named(deployed: OnConnect) -> None:
+    """As Strimzi's does at its next reconciliation; here after some seconds."""
+    settings = deployed.added
+    access = ConnectAccess(
+        (settings["failover.connect.url"],),
+        settings["failover.connect.user"],
+        Secret(settings["failover.connect.password"]),
+        settings["failover.connect.ca"],
+    )
+    name = f"{deployed.source}-{deployed.target}-checkpoint"
+
+    def operate() -> None:
+        with ConnectClient(access) as client:
+            deployed.pair.b.until(lambda: client.status(name).connector.state == "STOPPED", what="it stops", every=0.2)
+            client.act(name, "resume")
+
+    with ThreadPoolExecutor(1) as operator:
+        operating = operator.submit(operate)
+        undone = deployed.json("connect", "stop", name, "--yes", "--recheck", "60s", code=6)
+        operating.result(timeout=30)
+    assert undone["undone"] == [name]
+    assert "state: stopped" in undone["snippet"]
     assert deployed.json("connect", "resume", "--yes")["outcome"] == "done"
 
 
