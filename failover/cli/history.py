@@ -12,6 +12,7 @@ from failover.errors import FailoverError
 
 if TYPE_CHECKING:
     from failover.model.execution import RunSummary
+    from failover.runbook.record import RunRecord
     from failover.state.folder import StateFolder
 
 
@@ -22,10 +23,12 @@ if TYPE_CHECKING:
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bool) -> int:
-    """Lists past executions, newest first, what became of them, and what verify said last.
+    """Lists past executions, newest first, what became of them, and what verify said last; then runs of playbooks.
 
     With a configuration the target is asked for a moment what other machines did.
     """
+    import msgspec
+
     from failover.execution.summary import summaries
     from failover.model.execution import History
     from failover.report.history_text import history_text
@@ -38,9 +41,33 @@ def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bo
     if plan_id is not None:
         found = [run for run in found if run.of.startswith(plan_id)]
     shown = [run if run.elsewhere else _with_look(state, run) for run in found[:limit]]
-    history = History(tuple(shown), tuple(unreadable), "; ".join(notes))
-    settings.emit_value(history, {"table": lambda: history_text(history, utc_now())})
+    playbooks, broken = _playbook_runs(state, limit) if plan_id is None else ([], [])
+    history = History(tuple(shown), (*unreadable, *broken), "; ".join(notes))
+
+    def text() -> str:
+        from failover.runbook.text import runs_text
+
+        told = history_text(history, utc_now())
+        return f"{told}\n{runs_text(playbooks)}" if playbooks else told
+
+    settings.emit_value({**msgspec.to_builtins(history), "playbook_runs": playbooks}, {"table": text})
     return 0
+
+
+def _playbook_runs(state: StateFolder, limit: int) -> tuple[list[RunRecord], list[str]]:
+    """Reads the newest runs of playbooks, and a line for each that is unreadable."""
+    from itertools import islice
+
+    from failover.runbook.record import read_run, record_of
+    from failover.state.playbook_runs import all_playbook_runs
+
+    found, unreadable = [], []
+    for folder in islice(all_playbook_runs(state), limit):
+        try:
+            found.append(record_of(*read_run(folder)))
+        except FailoverError as error:
+            unreadable.append(f"{folder.name}: {error.message}")
+    return found, unreadable
 
 
 def _with_look(state: StateFolder, run: RunSummary) -> RunSummary:

@@ -11,6 +11,7 @@ from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.past import Located, locate, plan_of, target_of
 from failover.cli.wiring import state_folder, utc_now
 from failover.errors import FailoverError, PlanNotFound, RunNotFound
+from failover.state.playbook_runs import PLAYBOOK_RUN
 from failover.state.runs import EVICTION, JOURNAL, find_run, is_file
 
 if TYPE_CHECKING:
@@ -23,13 +24,15 @@ if TYPE_CHECKING:
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(settings: Settings, /, *, reference: str) -> int:
-    """Shows one execution or one plan in full, by id or file.
+    """Shows one execution, one run of a playbook or one plan in full, by id or file.
 
     Where an execution left an outcome unknown, the target is asked what it holds; the answer is kept.
     """
     state = state_folder(settings)
     if reference.startswith(EVICTION):
         return _show_eviction(settings, state, reference)
+    if reference.startswith(PLAYBOOK_RUN):
+        return _show_playbook_run(settings, state, reference)
     plan = _plan_file(state, reference)
     if plan is not None:
         return _show_plan(settings, plan)
@@ -43,6 +46,16 @@ def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> in
 
     eviction = build_eviction(read_journal(find_run(state, reference) / JOURNAL))
     settings.emit_value(eviction, {"table": lambda: eviction_text(eviction)})
+    return 0
+
+
+def _show_playbook_run(settings: Settings, state: StateFolder, reference: str) -> int:
+    from failover.runbook.record import read_run, record_of
+    from failover.runbook.text import run_text
+    from failover.state.playbook_runs import find_playbook_run
+
+    record = record_of(*read_run(find_playbook_run(state, reference)))
+    settings.emit_value(record, {"table": lambda: run_text(record)})
     return 0
 
 

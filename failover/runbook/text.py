@@ -159,4 +159,4 @@ def runs_text(records: Sequence[RunRecord], *, width: int = 100) -> str:
         )
         for each in records
     ]
-    return table(("RUN", "STARTED", "PLAYBOOK", "OUTCOME", "TOOK", "OPERATORS"), rows, width=width) + "\n"
+    return table(("PLAYBOOK RUN", "STARTED", "PLAYBOOK", "OUTCOME", "TOOK", "OPERATORS"), rows, width=width) + "\n"

@@ -99,6 +99,9 @@ def test_a_run_to_the_end(place):
     assert record["steps"][0]["result"] == {"exit_code": 0, "output": f"make of {record['id']}"}
     assert place.made == ["one", "begun", "two"]
     assert f"Look at make of {record['id']}" in err
+    state = ("--state-dir", str(place.path / "state"))
+    assert place.run(*state, "show", record["id"])[1] == record
+    assert place.run(*state, "history", "--local")[1]["playbook_runs"] == [record]
     code, said, _ = place.resume(record["id"])
     assert (code, said["error"]["message"]) == (3, f"run {record['id']} is over: done")
 
