@@ -9,7 +9,7 @@ from itertools import combinations
 from failover.config.findings import place
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2 import Side, client_properties
-from failover.config.mm2_keys import CHECKPOINT, HEARTBEAT, SOURCE
+from failover.config.mm2_keys import CHECKPOINT, SOURCE
 from failover.config.settings import Setting, split_list
 from failover.errors import ConfigError
 from failover.mm2.filters import compile_list, looks_like_glob
@@ -31,7 +31,7 @@ _LISTS = (
     (SOURCE, "config.properties.exclude"),
 )
 _IDENTITY = "IdentityReplicationPolicy"
-_LINE = re.compile(r"line (\d+)$")
+_LINE = re.compile(r"line (\d+)\)$")
 
 
 def check_config(config: Config) -> tuple[Finding, ...]:
@@ -94,7 +94,7 @@ def policies(config: Config) -> Iterator[Finding]:
 def connectors_disagree(config: Config) -> Iterator[Finding]:
     """The connectors of a flow, each with settings of its own (Connect, Strimzi), name or find topics differently."""
     for flow in config.enabled_flows:
-        if _absent(flow, CHECKPOINT):
+        if not flow.has(CHECKPOINT):
             continue
         for key in (*_POLICY, _LOCATION, *_TOPICS):
             ours, theirs = (flow.connectors[kind].resolved(key) for kind in (SOURCE, CHECKPOINT))
@@ -107,7 +107,7 @@ def one_alias_two_clusters(config: Config) -> Iterator[Finding]:
     places: dict[str, list[tuple[str, frozenset[str]]]] = {}
     for flow in config.flows:
         for kind, settings in flow.connectors.items():
-            if _absent(flow, kind):
+            if not flow.has(kind):
                 continue
             sides: tuple[tuple[Side, str], ...] = (("source", flow.source.alias), ("target", flow.target.alias))
             for side, alias in sides:
@@ -152,7 +152,7 @@ def identity_loop(config: Config) -> Iterator[Finding]:
 def checkpoints_off(config: Config) -> Iterator[Finding]:
     """No checkpoints are written: with the source gone, nobody can say where its groups stood."""
     for flow in config.enabled_flows:
-        if not _absent(flow, CHECKPOINT) and flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"].trimmed == "false":
+        if flow.has(CHECKPOINT) and flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"].trimmed == "false":
             setting = flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"]
             message = (
                 f"{flow.name} writes no checkpoints: with {flow.source.alias} gone its groups' offsets are gone too"
@@ -164,7 +164,7 @@ def checkpoints_off(config: Config) -> Iterator[Finding]:
 def offset_syncs_on_source(config: Config) -> Iterator[Finding]:
     """The offset syncs live on the cluster whose loss they are needed for (KIP-716: they need not)."""
     for flow in config.enabled_flows:
-        if flow.connectors[SOURCE][_LOCATION].trimmed == "source" and not _absent(flow, CHECKPOINT):
+        if flow.connectors[SOURCE][_LOCATION].trimmed == "source" and flow.has(CHECKPOINT):
             message = f"the offset syncs of {flow.name} are kept on {flow.source.alias} and die with it"
             remedy = f"{_LOCATION} = target keeps them on {flow.target.alias} (MM2 3.0 and later)"
             yield Finding("offset-syncs-on-source", Severity.INFO, flow.name, message, remedy)
@@ -190,7 +190,7 @@ def _lists(config: Config) -> Iterator[tuple[Setting, tuple[str, ...]]]:
         for kind, key in _LISTS:
             settings = flow.connectors[kind]
             setting = settings.resolved(key)
-            if settings.is_given(key) and setting not in seen and not _absent(flow, kind):
+            if settings.is_given(key) and setting not in seen and flow.has(kind):
                 seen.add(setting)
                 yield setting, split_list(setting.text)
 
@@ -211,12 +211,6 @@ def _value(key: str, setting: Setting) -> object:
     if key == "replication.policy.separator":
         return setting.text
     return tuple(sorted(split_list(setting.text))) if key in ("topics", "topics.exclude") else setting.trimmed
-
-
-def _absent(flow: FlowConfig, kind: str) -> bool:
-    """Tells whether the flow has no such connector at all, as against one that is switched off."""
-    key = {SOURCE: "enabled", CHECKPOINT: "emit.checkpoints.enabled", HEARTBEAT: "emit.heartbeats.enabled"}[kind]
-    return flow.connectors[kind][key].origin.kind == "absent"
 
 
 def _identity(flow: FlowConfig) -> bool:

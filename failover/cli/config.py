@@ -107,14 +107,14 @@ def _table(shown: ShownConfig, *, workers: bool) -> Iterator[str]:
 
     yield f"configuration {inert_line(shown.path)}"
     for cluster in shown.clusters:
-        yield from _section(f"CLUSTER {cluster.alias}", cluster.settings)
+        yield from _section(f"CLUSTER {cluster.alias}", cluster.settings, shown.path)
         if cluster.overrides:
-            yield from _section(f"CLUSTER {cluster.alias}, connection of this tool", cluster.overrides)
+            yield from _section(f"CLUSTER {cluster.alias}, connection of this tool", cluster.overrides, shown.path)
     for flow in shown.flows:
         if flow.enabled:
-            yield from _flow(flow, workers=workers)
+            yield from _flow(flow, shown.path, workers=workers)
     if shown.failover:
-        yield from _section("THIS TOOL (failover.)", shown.failover)
+        yield from _section("THIS TOOL (failover.)", shown.failover, shown.path)
     if shown.notes:
         yield from ("", "NOTES", *(inert_line(_note(note)) for note in shown.notes))
     idle = [flow.flow for flow in shown.flows if not flow.enabled]
@@ -122,16 +122,16 @@ def _table(shown: ShownConfig, *, workers: bool) -> Iterator[str]:
         yield from ("", inert_line(f"not enabled: {', '.join(idle)}"))
 
 
-def _flow(flow: ShownFlow, *, workers: bool) -> Iterator[str]:
-    yield from _section(f"FLOW {flow.flow}", flow.settings)
+def _flow(flow: ShownFlow, path: str, *, workers: bool) -> Iterator[str]:
+    yield from _section(f"FLOW {flow.flow}", flow.settings, path)
     for connector, settings in flow.connectors.items():
         if any(one.origin != "driver" for one in settings.values()):
-            yield from _section(f"FLOW {flow.flow}, {connector} connector", settings)
+            yield from _section(f"FLOW {flow.flow}, {connector} connector", settings, path)
     if workers:
-        yield from _section(f"FLOW {flow.flow}, worker", flow.worker)
+        yield from _section(f"FLOW {flow.flow}, worker", flow.worker, path)
 
 
-def _section(title: str, settings: Mapping[str, ShownSetting]) -> Iterator[str]:
+def _section(title: str, settings: Mapping[str, ShownSetting], path: str) -> Iterator[str]:
     from tabulate import tabulate
 
     from failover.report.inert import inert_line
@@ -139,7 +139,9 @@ def _section(title: str, settings: Mapping[str, ShownSetting]) -> Iterator[str]:
     yield from ("", inert_line(title))
     # What somebody wrote comes first; defaults after it, each part by name.
     ordered = sorted(settings.items(), key=lambda item: (item[1].origin in ("driver", "default"), item[0]))
-    rows = [(inert_line(key), _value(inert_line(one.value)), inert_line(_origin(key, one))) for key, one in ordered]
+    rows = [
+        (inert_line(key), _value(inert_line(one.value)), inert_line(_origin(key, one, path))) for key, one in ordered
+    ]
     yield tabulate(rows, headers=("KEY", "VALUE", "FROM"), tablefmt="plain", disable_numparse=True)
 
 
@@ -150,10 +152,13 @@ def _value(text: str) -> str:
     return f"{text[:17]}…{text[18 - _WIDEST_VALUE :]}"
 
 
-def _origin(key: str, setting: ShownSetting) -> str:
+def _origin(key: str, setting: ShownSetting, path: str) -> str:
     match setting.origin:
         case "file":
-            place = f"line {setting.line}"
+            # One file is named above; of several, each setting names its own.
+            file = "" if setting.file == path else setting.file.rpartition("/")[2]
+            line = "" if setting.line is None else f"line {setting.line}"
+            place = " ".join(part for part in (file, line) if part) or "file"
         case "set":
             place = "--set"
         case _:

@@ -153,7 +153,7 @@ def _of_flow(flow: FlowConfig, made: Mapping[str, Setting], remarks: list[str]) 
 
 def _spreading(flow: FlowConfig) -> Iterator[str]:
     """Tells of settings that the source or the checkpoint connector has alone though the other would read them too."""
-    present = {kind: dict(_given(flow, kind)) for kind in (SOURCE, CHECKPOINT) if not _is_absent(flow, kind)}
+    present = {kind: dict(_given(flow, kind)) for kind in (SOURCE, CHECKPOINT) if flow.has(kind)}
     for kind, given in present.items():
         others = [other for other in present if other != kind]
         spread = [
@@ -167,11 +167,6 @@ def _spreading(flow: FlowConfig) -> Iterator[str]:
 
 def _reads(flow: FlowConfig, kind: str, key: str) -> bool:
     return key in flow.connectors[kind] or key.startswith(("source.", "target.", *(f"{role}." for role in ROLES)))
-
-
-def _is_absent(flow: FlowConfig, kind: str) -> bool:
-    key = "enabled" if kind == SOURCE else f"emit.{kind}s.enabled"
-    return flow.connectors[kind][key].origin.kind == "absent"
 
 
 def _given(flow: FlowConfig, kind: str) -> Iterator[tuple[str, Setting]]:
@@ -193,7 +188,7 @@ def _only_copied(key: str, given: Settings, derived: Mapping[str, Setting]) -> b
 
 def _require_agreement(flow: FlowConfig) -> None:
     source, checkpoint = flow.connectors[SOURCE], flow.connectors[CHECKPOINT]
-    if _is_absent(flow, SOURCE) or _is_absent(flow, CHECKPOINT):
+    if not (flow.has(SOURCE) and flow.has(CHECKPOINT)):
         return
     for key in MUST_AGREE:
         if source[key].trimmed != checkpoint[key].trimmed:

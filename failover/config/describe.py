@@ -92,9 +92,10 @@ def _cluster(cluster: ClusterConfig) -> ShownCluster:
 
 def _flow(flow: FlowConfig) -> ShownFlow:
     shared: dict[str, Setting] = {}
-    differing: dict[str, dict[str, ShownSetting]] = {name: {} for name in flow.connectors}
-    for key in dict.fromkeys(key for settings in flow.connectors.values() for key in settings):
-        holders = {name: settings[key] for name, settings in flow.connectors.items() if key in settings}
+    present = {name: settings for name, settings in flow.connectors.items() if flow.has(name)}
+    differing: dict[str, dict[str, ShownSetting]] = {name: {} for name in present}
+    for key in dict.fromkeys(key for settings in present.values() for key in settings):
+        holders = {name: settings[key] for name, settings in present.items() if key in settings}
         first = next(iter(holders.values()))
         if _is_of_cluster(flow, key, first):
             continue

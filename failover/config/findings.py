@@ -31,13 +31,13 @@ SEVERITIES: Final = {
 def place(key: str, origin: Origin, path: str) -> str:
     """Names a finding's subject: the key, and where it stands (the file only if it is not the one asked about)."""
     if origin.kind == "set":
-        return f"{key}, --set"
+        return f"{key} (--set)"
     if origin.kind != "file":
         return key
     file = "" if origin.file == path else origin.file
     line = "" if origin.line is None else f"line {origin.line}"
     where = " ".join(part for part in (file, line) if part)
-    return ", ".join(part for part in (key, where) if part)
+    return f"{key} ({where})".strip() if where else key
 
 
 def note_findings(notes: Iterable[Note], path: str) -> Iterator[Finding]:

@@ -66,6 +66,11 @@ class FlowConfig(msgspec.Struct, frozen=True):
     def __str__(self) -> str:
         return self.name
 
+    def has(self, connector: str) -> bool:
+        """Tells whether there is such a connector: on Connect one may be missing; the driver runs all three."""
+        switch = "enabled" if connector == SOURCE else f"emit.{connector}s.enabled"
+        return self.connectors[connector][switch].origin.kind != "absent"
+
     def client(self, side: Side, role: Role = "admin") -> ClientSettings:
         """Gives the connection settings of one of the flow's clients; raises ConfigError if they cannot be used."""
         cluster = self.source if side == "source" else self.target

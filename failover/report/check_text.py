@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import msgspec
@@ -10,6 +11,8 @@ from failover.model.plan import Finding, Severity
 from failover.report.inert import inert_line
 from failover.report.table import labelled
 from failover.report.values import things
+
+_PLACE = re.compile(r"\(([^()]+)\)$")
 
 
 class ConfigCheck(msgspec.Struct, frozen=True):
@@ -49,9 +52,8 @@ def _lines(check: ConfigCheck, width: int) -> Iterator[str]:
 
 
 def _finding(finding: Finding, width: int) -> Iterator[str]:
-    place = finding.subject.rpartition(", ")[2] if ", " in finding.subject else ""
-    # A list of aliases or topics is no place in a file.
-    place = place if place.startswith("line ") or " line " in place or place == "--set" else ""
+    found = _PLACE.search(finding.subject)
+    place = found.group(1) if found is not None else ""
     label = f"{finding.severity}:"
     text = f"{place}: {finding.message}" if place else finding.message
     yield from labelled(label, f"{inert_line(text)} [{finding.code}]", width=width)

@@ -59,7 +59,7 @@ def test_json_has_findings_in_the_form_of_a_plans(folder):
     assert value["findings"][0] == {
         "code": "glob-pattern",
         "severity": "warning",
-        "subject": "primary->standby.topics, line 5",
+        "subject": "primary->standby.topics (line 5)",
         "message": "'pay-*' looks like a shell pattern; MM2 takes it for a regular expression, where * repeats what "
         "stands before it: it does not match 'pay-x'",
         "remedy": "write pay-.*",

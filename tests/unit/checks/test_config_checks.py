@@ -49,7 +49,11 @@ def test_a_good_configuration_has_one_remark(tmp_path):
 )
 def test_a_glob_is_recognised_and_explained(tmp_path, key, glob, meant):
     finding = found(load(tmp_path, f"{PAIR}{key} = x.*, {glob}"))["glob-pattern"]
-    assert (finding.severity, finding.subject, finding.remedy) == (Severity.WARNING, f"{key}, line 6", f"write {meant}")
+    assert (finding.severity, finding.subject, finding.remedy) == (
+        Severity.WARNING,
+        f"{key} (line 6)",
+        f"write {meant}",
+    )
     assert f"'{glob}' looks like a shell pattern" in finding.message
     assert f"does not match '{glob.replace('*', 'x')}'" in finding.message
 
@@ -66,7 +70,7 @@ def test_values_that_mm2_refuses_are_all_named_at_once(tmp_path):
         *value_findings(load(tmp_path, text)),
         *check_config(load(tmp_path, text)),
     ]
-    errors = [(one.code, one.subject.partition(",")[0]) for one in findings if one.severity is Severity.ERROR]
+    errors = [(one.code, one.subject.partition(" ")[0]) for one in findings if one.severity is Severity.ERROR]
     assert errors == [
         ("invalid-value", "tasks.max"),
         ("invalid-value", "offset-syncs.topic.location"),
@@ -141,7 +145,7 @@ def test_no_flow_and_no_checkpoints(tmp_path):
 
 
 def test_findings_are_sorted_by_weight_then_line():
-    lines = [("a, line 9", "warning"), ("b, line 10", "error"), ("c", "warning"), ("d, line 2", "warning")]
+    lines = [("a (line 9)", "warning"), ("b (line 10)", "error"), ("c", "warning"), ("d (line 2)", "warning")]
     findings = [Finding("x", Severity(severity), subject, "", "") for subject, severity in lines]
     assert [one.subject[0] for one in by_severity([*findings, findings[0]])] == ["b", "d", "a", "c"]
 
