@@ -305,6 +305,20 @@ class FakeCluster:
         self._enter("acls")
         return self._fault("acls", None) or (NO_AUTHORIZER if self.bindings is None else tuple(self.bindings))
 
+    def create_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        self._enter("create_acls", bindings)
+        fault = self._fault("create_acls", None) or (NO_AUTHORIZER if self.bindings is None else None)
+        if fault is None and self.bindings is not None:
+            self.bindings = list(dict.fromkeys([*self.bindings, *bindings]))
+        return dict.fromkeys(bindings, fault)
+
+    def delete_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        self._enter("delete_acls", bindings)
+        fault = self._fault("delete_acls", None) or (NO_AUTHORIZER if self.bindings is None else None)
+        if fault is None and self.bindings is not None:
+            self.bindings = [binding for binding in self.bindings if binding not in bindings]
+        return dict.fromkeys(bindings, fault)
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         self._enter("scram_users")
         return self._fault("scram_users", None) or tuple(self.users)

@@ -156,6 +156,14 @@ class KafkaCluster:
         """Reads every ACL, in one request."""
         return self._beside().acls()
 
+    def create_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        """Creates ACLs."""
+        return self._beside().change_acls(bindings, delete=False)
+
+    def delete_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        """Deletes these very ACLs."""
+        return self._beside().change_acls(bindings, delete=True)
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads which users brokers know by SCRAM, in one request."""
         return self._beside().scram_users()

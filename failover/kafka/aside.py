@@ -8,7 +8,17 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from failover.errors import ClusterError
 from failover.kafka.faults import fault_of_loss
-from failover.kafka.wire.acls import Acl, AclOperation, AclPattern, AclPermission, AclResource, describe_acls, word
+from failover.kafka.wire.acls import (
+    Acl,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    AclResource,
+    create_acls,
+    delete_acls,
+    describe_acls,
+    word,
+)
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.scram_users import scram_users
 from failover.kafka.wire.topics import describe_topic_configs
@@ -42,6 +52,14 @@ class Aside:
         """Reads every ACL of every kind; faults as of ``describe_acls``."""
         found = self.ask(lambda wire: describe_acls(wire, _ANY_RESOURCE))
         return found if isinstance(found, Fault) else tuple(_binding(acl) for acl in found)
+
+    def change_acls(self, bindings: Collection[AclBinding], *, delete: bool) -> dict[AclBinding, Fault | None]:
+        """Creates or deletes ACLs; one that is there, or is not, is no fault."""
+        acls = {_acl(binding): binding for binding in bindings}
+        found = self.ask(lambda wire: (delete_acls if delete else create_acls)(wire, acls))
+        if isinstance(found, Fault):
+            return dict.fromkeys(bindings, found)
+        return {acls[acl]: fault for acl, fault in found.items()}
 
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads every user that brokers know by SCRAM."""
@@ -78,6 +96,18 @@ class Aside:
             wire, self._wire = self._wire, None
         if wire is not None:
             self._thread.run(wire.close())
+
+
+def _acl(binding: AclBinding) -> Acl:
+    return Acl(
+        name=binding.name,
+        principal=binding.principal,
+        host=binding.host,
+        operation=AclOperation[binding.operation],
+        permission=AclPermission[binding.permission],
+        resource=AclResource[binding.resource.upper().replace("-", "_")],
+        pattern=AclPattern[binding.pattern.upper()],
+    )
 
 
 def _binding(acl: Acl) -> AclBinding:

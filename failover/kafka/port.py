@@ -116,6 +116,12 @@ class Cluster(Protocol):
         No plan depends on this and the next two: they are asked once, and silence is a fault of theirs alone.
         """
 
+    def create_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        """Creates ACLs; one that is there already is no fault. Silence is a fault, and the outcome then unknown."""
+
+    def delete_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
+        """Deletes these very ACLs; one that is not there is no fault. Silence as of ``create_acls``."""
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads which users brokers know by SCRAM in one request; no password is ever told."""
 

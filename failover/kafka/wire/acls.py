@@ -1,4 +1,4 @@
-"""Reads ACLs and creates them, many in one request."""
+"""Reads, creates and deletes ACLs, many in one request."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from failover.kafka.wire.primitives import Reader, Writer
 from failover.kafka.wire.rounds import settle
 from failover.model.names import Fault
 
-DESCRIBE_ACLS, CREATE_ACLS = 29, 30
+DESCRIBE_ACLS, CREATE_ACLS, DELETE_ACLS = 29, 30, 31
 
 _ANY = 1
 _DESCRIBE_SECONDS = 10.0
@@ -108,6 +108,11 @@ async def create_acls(cluster: WireCluster, acls: Iterable[Acl]) -> dict[Acl, Fa
     return await in_pieces(list(dict.fromkeys(acls)), lambda piece: at_controller(cluster, piece, _create_call))
 
 
+async def delete_acls(cluster: WireCluster, acls: Iterable[Acl]) -> dict[Acl, Fault | None]:
+    """Deletes these very ACLs; one that is not there is no fault. Faults and errors as of ``create_acls``."""
+    return await in_pieces(list(dict.fromkeys(acls)), lambda piece: at_controller(cluster, piece, _delete_call))
+
+
 # -- inside ------------------------------------------------------------------------------------------
 
 
@@ -163,3 +168,42 @@ def _create_call(acls: Sequence[Acl]) -> Call[dict[Acl, Fault | None]]:
         return dict(zip(acls, reasons, strict=True))
 
     return written(CREATE_ACLS, 1, 3, flexible_from=2, write=write, read=read)
+
+
+def _delete_call(acls: Sequence[Acl]) -> Call[dict[Acl, Fault | None]]:
+    def write(out: Writer, _: int) -> None:
+        out.array(len(acls))
+        for acl in acls:
+            # Every field is given, so that a filter matches its ACL and no other.
+            out.int8(acl.resource)
+            out.string(acl.name)
+            out.int8(acl.pattern)
+            out.string(acl.principal)
+            out.string(acl.host)
+            out.int8(acl.operation)
+            out.int8(acl.permission)
+            out.tags()
+        out.tags()
+
+    def read(reader: Reader, _: int) -> dict[Acl, Fault | None]:
+        reader.int32()
+        reasons = []
+        for _ in range(reader.array()):
+            reason = maybe_fault(reader.int16(), reader.nullable_string())
+            for _ in range(reader.array()):
+                reason = reason or maybe_fault(reader.int16(), reader.nullable_string())
+                reader.int8()
+                reader.string()
+                reader.int8()
+                reader.string()
+                reader.string()
+                reader.int8()
+                reader.int8()
+                reader.tags()
+            reasons.append(reason)
+            reader.tags()
+        if len(reasons) != len(acls):
+            raise ValueError(f"{len(reasons)} answers to {len(acls)} ACLs")
+        return dict(zip(acls, reasons, strict=True))
+
+    return written(DELETE_ACLS, 1, 3, flexible_from=2, write=write, read=read)

@@ -11,15 +11,23 @@ from hypothesis import strategies as st
 
 from failover.config.clients import ClientSettings
 from failover.kafka.wire import acls as module
-from failover.kafka.wire.acls import Acl, AclOperation, AclPattern, AclPermission, create_acls, describe_acls
+from failover.kafka.wire.acls import (
+    Acl,
+    AclOperation,
+    AclPattern,
+    AclPermission,
+    create_acls,
+    delete_acls,
+    describe_acls,
+)
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.primitives import Reader, Writer
 from failover.model.names import Fault
 from tests.unit.wire.fake_broker import Asked, FakeBroker
 from tests.unit.wire.test_cluster import metadata
 
-METADATA, DESCRIBE, CREATE = 3, 29, 30
-FLEXIBLE = {METADATA: 9, DESCRIBE: 2, CREATE: 2}
+METADATA, DESCRIBE, CREATE, DELETE = 3, 29, 30, 31
+FLEXIBLE = {METADATA: 9, DESCRIBE: 2, CREATE: 2, DELETE: 2}
 READ, WRITE, ALLOW, DENY = AclOperation.READ, AclOperation.WRITE, AclPermission.ALLOW, AclPermission.DENY
 ORDERS = Acl("orders", "User:Łucja", "*", READ, ALLOW)
 
@@ -33,8 +41,13 @@ class Authorizer:
         self.refused: set[str] = set()
         self.sizes: list[int] = []
         self.answers_left_out = 0
-        offered = {METADATA: (0, 12), DESCRIBE: (0, version), CREATE: (0, version)}
-        script = {METADATA: lambda _: metadata({1: self.broker.port}), DESCRIBE: self._describe, CREATE: self._create}
+        offered = {METADATA: (0, 12), **dict.fromkeys((DESCRIBE, CREATE, DELETE), (0, version))}
+        script = {
+            METADATA: lambda _: metadata({1: self.broker.port}),
+            DESCRIBE: self._describe,
+            CREATE: self._create,
+            DELETE: self._delete,
+        }
         self.broker: FakeBroker = FakeBroker(script, offered, flexible=FLEXIBLE)
 
     def run(self, work: Any, *, silence: float = 5) -> Any:
@@ -91,6 +104,38 @@ class Authorizer:
         out.tags()
         return bytes(out.data)
 
+    def _delete(self, asked: Any) -> bytes:
+        reader, out = self._begin(asked)
+        count = reader.array()
+        out.array(count)
+        for _ in range(count):
+            kind, name, pattern = reader.int8(), reader.string(), reader.int8()
+            acl = Acl(name, reader.string(), reader.string(), reader.int8(), reader.int8(), kind, pattern)
+            reader.tags()
+            matched = [acl] if acl in self.acls and not self.error else []
+            error = 42 if acl.principal in self.refused else 0
+            out.int16(self.error)
+            out.string("said so" if self.error else None)
+            out.array(len(matched))
+            for one in matched:
+                if not error:
+                    self.acls.discard(one)
+                out.int16(error)
+                out.string("not that one" if error else None)
+                out.int8(one.resource)
+                out.string(one.name)
+                out.int8(one.pattern)
+                out.string(one.principal)
+                out.string(one.host)
+                out.int8(one.operation)
+                out.int8(one.permission)
+                out.tags()
+            out.tags()
+        reader.tags()
+        assert reader.at == len(asked.body)
+        out.tags()
+        return bytes(out.data)
+
     def _begin(self, asked: Any) -> tuple[Reader, Writer]:
         flexible = asked.version >= FLEXIBLE[asked.key]
         out = Writer(flexible=flexible)
@@ -113,6 +158,22 @@ def test_acls_are_created_and_read(version):
     assert created == {ORDERS: None, prefixed: None, group: None}
     assert broker.sizes == [3]
     assert (literal, set(every)) == ((ORDERS,), {ORDERS, prefixed})
+
+
+@pytest.mark.parametrize("version", [1, 2, 3])
+def test_acls_are_deleted_one_by_one_by_what_they_are(version):
+    broker = Authorizer(version)
+    other, kept = ORDERS._replace(operation=WRITE), ORDERS._replace(principal="User:kept")
+    broker.acls = {ORDERS, other, kept}
+    absent = ORDERS._replace(name="absent")
+    broker.refused = {"User:kept"}
+    answers = broker.run(lambda cluster: delete_acls(cluster, [ORDERS, absent, kept]))
+    assert answers == {ORDERS: None, absent: None, kept: Fault(42, "INVALID_REQUEST", "not that one")}
+    assert broker.acls == {other, kept}
+    broker.error = 31
+    assert broker.run(lambda cluster: delete_acls(cluster, [other])) == {
+        other: Fault(31, "CLUSTER_AUTHORIZATION_FAILED", "said so")
+    }
 
 
 def test_a_broker_without_an_authorizer_says_so():
