@@ -164,7 +164,7 @@ def last_written(
                 continue
             for p in group.partitions:
                 tp = TopicPartition(p.topic, p.partition)
-                guessed = p.reason == "at-log-end" and (options.allow_skip or options.allow_unverified)
+                guessed = p.reason in ("at-log-end", "at-time") and (options.allow_skip or options.allow_unverified)
                 if p.written is not None and not guessed and tp in wanted:
                     written.setdefault(group.group, {})[tp] = p.written
                     wanted.remove(tp)

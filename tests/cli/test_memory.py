@@ -16,7 +16,7 @@ from failover.execution.session import Session, Ways
 from failover.model import TopicPartition
 from failover.model.cluster import ClusterState
 from failover.model.execution import Execution
-from failover.model.plan import PlannedPartition
+from failover.model.plan import PlannedPartition, PlanOptions
 from failover.planning.fingerprint import fingerprint
 from failover.planning.plan_file import encode_plan
 from failover.state.folder import StateFolder
@@ -114,6 +114,20 @@ def test_evidence_outlives_the_commit_it_was_written_with(state: StateFolder, tm
 
 def test_only_what_is_asked_about_is_looked_for(state: StateFolder, tmp_path: Path) -> None:
     assert last_written(state, flow(tmp_path, "a"), {"g": [T1], "h": []}) == {"g": {T1: 6}}
+
+
+@pytest.mark.parametrize(("reason", "proven"), [("at-time", False), ("at-log-end", False), ("at-log-start", True)])
+def test_what_may_pass_over_unread_records_proves_nothing_later(
+    state: StateFolder, tmp_path: Path, reason: str, proven: bool
+) -> None:
+    cluster, clock = target(), Clock()
+    clock.sleep(3600)
+    placed = group("g", {T0: 900})
+    parts = tuple(msgspec.structs.replace(p, reason=reason) for p in placed.partitions)
+    made = plan(msgspec.structs.replace(placed, partitions=parts), options=PlanOptions(allow_skip=True))
+    ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+    Session.of_plan(made, state, cluster, ways, timing=Timing(settle=0)).run()
+    assert last_written(state, flow(tmp_path, "a"), {"g": [T0]}) == {"g": {T0: 900 if proven else 8}}
 
 
 def test_another_flow_into_the_same_target_has_written_nothing(state: StateFolder, tmp_path: Path) -> None:
