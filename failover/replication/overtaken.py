@@ -4,15 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from typing import Protocol
 
 from failover.errors import BrokerError, ClusterError, Refused
-from failover.replication.positions import Positions
 
 _LOOKS, _PAUSE_SECONDS = 5, 0.5
 _LONGEST_SECONDS = 5.0
 
 
-async def overtaken(flow: str, why: str, positions: Positions, since_ms: int) -> Refused:
+class Writers(Protocol):
+    """Knows who wrote positions; see ``failover.replication.positions.Positions``."""
+
+    async def other_writer(self, since_ms: int) -> str:
+        """Names the worker that wrote last, if it was another one; "" otherwise."""
+
+
+async def overtaken(flow: str, why: str, positions: Writers, since_ms: int) -> Refused:
     """Makes the error by which a worker of a flow ends.
 
     The successor writes its name with the positions, as a rule within a second after it has copied something; it is
