@@ -13,6 +13,7 @@ import pytest
 import yaml
 
 from failover.cli import COMMANDS
+from failover.config.findings import SEVERITIES
 from failover.model.plan import Verdict
 from failover.planning.decide import COMMIT_CODES, REFUSE_CODES, SKIP_CODES
 from failover.planning.group_rules import GROUP_CODES
@@ -109,10 +110,15 @@ def test_exit_codes_of_the_errors_are_documented() -> None:
         assert re.search(rf"^\| [\d, ]*\b{code}\b[\d, ]* \|", table, re.MULTILINE), code
 
 
-def finding_codes() -> set[str]:
-    """Each code that a check or the planner gives its findings."""
+OF_CONFIG = {"config_checks.py", "access_checks.py"}
+
+
+def finding_codes(*, config: bool = False) -> set[str]:
+    """Each code that a check or the planner gives its findings; ``config``: those about a configuration."""
     found = set()
     for path in (*(ROOT / "failover/checks").glob("*.py"), *(ROOT / "failover/planning").glob("*.py")):
+        if (path.name in OF_CONFIG) is not config:
+            continue
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Finding":
                 code = node.args[0] if node.args else next(k.value for k in node.keywords if k.arg == "code")
@@ -141,3 +147,10 @@ def rows_of(page: str, title: str) -> set[str]:
 )
 def test_the_operator_guide_has_a_row_for_each_code_and_no_other(title: str, codes: set[str]) -> None:
     assert rows_of("docs/operator.md", title) == codes
+
+
+def test_the_page_on_configuration_has_a_row_for_each_code_and_no_other() -> None:
+    others = {"invalid-value", "config-invalid", "cluster-unreachable", "credentials-refused"}
+    assert (
+        rows_of("docs/configuration.md", "### What it finds") == finding_codes(config=True) | set(SEVERITIES) | others
+    )
