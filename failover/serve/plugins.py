@@ -80,7 +80,9 @@ def _type(key: str, default: str | None) -> str:
     if default in ("true", "false"):
         return "BOOLEAN"
     if default is not None and default.lstrip("-").isdigit():
-        return "LONG" if key.endswith((".ms", ".seconds", ".max")) else "INT"
+        if key.endswith(".topic.replication.factor"):
+            return "SHORT"
+        return "LONG" if key.endswith((".ms", ".seconds", "lag.max")) else "INT"
     return "STRING"
 
 
@@ -92,7 +94,7 @@ def _errors(definition: Mapping[str, Any], value: str | None) -> list[str]:
     try:
         if definition["type"] == "BOOLEAN":
             settings.boolean(key)
-        elif definition["type"] in ("INT", "LONG"):
+        elif definition["type"] in ("INT", "LONG", "SHORT"):
             settings.integer(key)
         elif key in _CHOICES:
             settings.choice(key, _CHOICES[key])

@@ -57,7 +57,11 @@ def test_without_credentials_nothing_but_health_answers(tmp_path):
     assert len(found) > 25
     assert {each for each in found if found[each] != 401} == {("GET", "/health"), ("HEAD", "/health")}
     assert not any(connector.switch.turns for connector in made.connectors.values())
-    odd = [("GET", "/health/", {}), ("GET", "/health/metrics", {}), ("PUT", "/health", {})]
+    odd: list[tuple[str, str, dict[str, str]]] = [
+        ("GET", "/health/", {}),
+        ("GET", "/health/metrics", {}),
+        ("PUT", "/health", {}),
+    ]
     assert statuses(made, GUARDED, odd) == [401, 401, 401]
 
 

@@ -21,7 +21,8 @@ def call(made, method: str, path: str, body: Any = None) -> tuple[int, Any]:
         assert not text or answer.content_type == "application/json"
         return answer.status, (await answer.json() if text else None)
 
-    return asked(made, ask)
+    found: tuple[int, Any] = asked(made, ask)
+    return found
 
 
 def test_reading(tmp_path):

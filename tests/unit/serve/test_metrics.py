@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from failover.replication.snapshot import FlowNow
+from failover.replication.snapshot import CheckpointsNow, FlowNow
 from failover.replication.switch import Target
 from failover.serve.checkpoint_metrics import CheckpointMetrics, checkpoint_health
 from failover.serve.metrics import Metrics, jmx
@@ -150,7 +150,7 @@ def test_no_sample_comes_twice_and_no_secret_at_all(tmp_path):
 
 
 def test_one_that_does_not_lead_says_no_more_than_that():
-    look = {"seen": None}
+    look: dict[str, CheckpointsNow | None] = {"seen": None}
     metrics = CheckpointMetrics("A", "B", lambda _: look["seen"], clock=lambda: NOW)
     assert one(samples(metrics.render()), "failover_flow_up") == 0
     look["seen"] = checkpoints(leader=False)
