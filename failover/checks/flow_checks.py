@@ -13,17 +13,21 @@ from failover.model.snapshot import InternalTopicReading
 STALE_SECONDS = 300.0
 """Five of MM2's default checkpoint intervals (``emit.checkpoints.interval.seconds`` = 60)."""
 
+FRESH_SECONDS = 120.0
+"""Two of MM2's default group sync intervals (``sync.group.offsets.interval.seconds`` = 60)."""
+
 UNCOVERED = frozenset({"no-checkpoint", "not-mirrored", "older-than-first-sync", "source-offset-expired"})
 
 
 def mm2_group_sync(look: Look) -> Iterator[Finding]:
     """MM2 writes the target's group offsets too (``sync.group.offsets.enabled``).
 
-    Live beyond doubt (error) when the configuration says so, or when a commit moved to MM2's
-    checkpoint between two looks. A commit that merely equals a checkpoint although nobody is
-    there, and that this tool did not write, is a sign (warning): MM2 may run with another
-    configuration, or did so once. MM2 (MirrorCheckpointTask) skips groups with members, but a
-    consumer that starts just then may be moved over records it has not read.
+    Live (error) when the configuration says so, when a commit moved to MM2's checkpoint between two looks, or when one
+    equals a checkpoint of the last two minutes although nobody is there and this tool did not write it: something
+    follows the checkpoints (MM2: every minute by default). One that equals an older checkpoint is a sign (warning): MM2
+    may run with another configuration, or did so once. Wrong for a group that another machine moved, or that stopped on
+    the target, just now. MM2 (MirrorCheckpointTask) skips groups with members, but a consumer that starts just then may
+    be moved over records it has not read.
     """
     snapshot = look.snapshot
     alias = snapshot.target.status.alias
@@ -43,6 +47,8 @@ def mm2_group_sync(look: Look) -> Iterator[Finding]:
         return
     moved: set[str] = set()
     equal: set[str] = set()
+    fresh: set[str] = set()
+    lately = (snapshot.taken.timestamp() - FRESH_SECONDS) * 1000
     for group, checkpoints in snapshot.checkpoints.items():
         info = snapshot.target.groups.get(group)
         if info is None or not info.inactive:
@@ -53,11 +59,16 @@ def mm2_group_sync(look: Look) -> Iterator[Finding]:
             if seen is None or commit.offset != seen.downstream or commit.offset in (0, written.get(tp)):
                 continue
             equal.add(group)
+            if seen.timestamp >= lately:
+                fresh.add(group)
             if sample is not None and sample.get(tp) != commit.offset:
                 moved.add(group)
     if moved:
         message = f"offsets of {count(len(moved), 'group')} moved to MM2's checkpoints: its group offset sync is on"
         yield Finding("mm2-group-sync", Severity.ERROR, some(moved), message, stop)
+    elif fresh:
+        message = f"offsets of {count(len(fresh), 'empty group')} equal MM2's newest checkpoints: its group sync is on"
+        yield Finding("mm2-group-sync", Severity.ERROR, some(fresh), message, stop)
     elif equal:
         message = f"offsets of {count(len(equal), 'empty group')} equal MM2's checkpoints: its group sync may be on"
         yield Finding("mm2-group-sync", Severity.WARNING, some(equal), message, stop)

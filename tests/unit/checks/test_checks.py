@@ -70,8 +70,9 @@ def test_source_active():
     assert not severities(world(source_info=empty(), **QUIET), "source-active")
 
 
-def synced(**more: Any) -> Any:
-    return world(checkpoints={0: checkpoint(500, 480)}, target_commits={0: 480}, info=empty(), **DOWN, **more)
+def synced(*, ago: float = 600.0, **more: Any) -> Any:
+    seen = {0: checkpoint(500, 480, ago=ago)}
+    return world(checkpoints=seen, target_commits={0: 480}, info=empty(), **DOWN, **more)
 
 
 def test_group_sync_by_configuration_is_an_error():
@@ -81,6 +82,11 @@ def test_group_sync_by_configuration_is_an_error():
 def test_group_sync_seen_moving_is_an_error():
     samples = {"commit_samples": {"payments": {T0: 300}}, "sampled": TAKEN - timedelta(seconds=30)}
     assert severities(synced(**samples), "mm2-group-sync") == [Severity.ERROR]
+
+
+def test_a_commit_that_follows_the_newest_checkpoint_is_an_error():
+    assert severities(synced(ago=60), "mm2-group-sync") == [Severity.ERROR]
+    assert not severities(synced(ago=60), "mm2-group-sync", written={"payments": {T0: 480}})
 
 
 def test_group_sync_suspected_is_a_warning_unless_this_tool_wrote_the_value():
