@@ -92,14 +92,14 @@ def _flow(
     config: Config, flow: FlowConfig, source: str, target: str, *, reversed_: bool = False, unofficial: bool = False
 ) -> Flow:
     own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
-    settings = flow.connectors[SOURCE].texts() | own
+    settings = _filters_of(flow, SOURCE, unofficial=unofficial) | own
     if reversed_:
         settings.pop(TOPIC_MAP_KEY, None)  # it names the topics of the other cluster
     policy = policy_from(settings, source, config.mm2_version)
     worker = {key: setting.text for key, setting in flow.worker.items()}
     # A reversed flow's own worker does not exist; its topics then have the names they would have by default.
     internal = InternalTopics.of_flow(settings, source, target, policy, None if reversed_ else worker)
-    checkpoint = flow.connectors[CHECKPOINT].texts()
+    checkpoint = _filters_of(flow, CHECKPOINT, unofficial=unofficial)
     return Flow(
         info=FlowInfo(source, target, policy.name, policy.separator, reversed=reversed_),
         policy=policy,
@@ -109,3 +109,10 @@ def _flow(
         group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
         mm2_version=config.mm2_version,
     )
+
+
+def _filters_of(flow: FlowConfig, connector: str, *, unofficial: bool) -> dict[str, str]:
+    """Gives a connector's settings; with ``unofficial`` without defaults of lists, which must not hide other names."""
+    settings = flow.connectors[connector]
+    lists = ("topics", "topics.exclude", "groups", "groups.exclude") if unofficial else ()
+    return {key: text for key, text in settings.texts().items() if key not in lists or settings.is_given(key)}
