@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from failover.cli.entry import main
 from failover.cli.frame import Settings
 from failover.cli.replicate import _flows, _heartbeats_alone
 from failover.config.load import load_config
@@ -47,3 +48,22 @@ def test_a_flow_that_copies_writes_its_own(tmp_path):
     text = f"{ONE}B->A.enabled = true\n"
     assert chosen(tmp_path, text) == ("A->B B->A", "A->C B->C C->A C->B")
     assert chosen(tmp_path, text, source="A", target="B") == ("A->B", "")
+
+
+@pytest.mark.parametrize("command", ["replicate", "checkpoint"])
+@pytest.mark.parametrize(
+    ("address", "words"),
+    [
+        ("8083", "is no HOST:PORT"),
+        ("0.0.0.0:8083", "is beyond this machine and needs TLS (failover.rest.ssl.certificate, .ssl.key) and a token"),
+    ],
+)
+def test_an_address_that_must_not_be_listened_on_ends_it_at_once(tmp_path, capsys, command, address, words):
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B\n{THREE}{ONE}")
+    with pytest.raises(SystemExit) as ended:
+        main(["--config", str(path), command, "--rest", address])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert words in error
+    assert "hint: " in error
