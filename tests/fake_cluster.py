@@ -319,6 +319,15 @@ class FakeCluster:
             self.bindings = [binding for binding in self.bindings if binding not in bindings]
         return dict.fromkeys(bindings, fault)
 
+    def may_write(self, topics: Collection[str]) -> dict[str, bool | Fault]:
+        self._enter("may_write", topics)
+        denied = {
+            binding.name
+            for binding in self.bindings or ()
+            if (binding.permission, binding.operation, binding.principal) == ("DENY", "WRITE", "User:*")
+        }
+        return {topic: self._fault("may_write", topic) or topic not in denied for topic in topics}
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         self._enter("scram_users")
         return self._fault("scram_users", None) or tuple(self.users)

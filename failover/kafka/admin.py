@@ -164,6 +164,13 @@ class KafkaCluster:
         """Deletes these very ACLs."""
         return self._beside().change_acls(bindings, delete=True)
 
+    def may_write(self, topics: Collection[str]) -> dict[str, bool | Fault]:
+        """Finds out by trying whether this client may write to topics; nothing is written."""
+        from failover.kafka.wire.attempt import may_write
+
+        found = self._beside().ask(lambda wire: may_write(wire, topics))
+        return dict.fromkeys(topics, found) if isinstance(found, Fault) else found
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads which users brokers know by SCRAM, in one request."""
         return self._beside().scram_users()

@@ -122,6 +122,9 @@ class Cluster(Protocol):
     def delete_acls(self, bindings: Collection[AclBinding]) -> dict[AclBinding, Fault | None]:
         """Deletes these very ACLs; one that is not there is no fault. Silence as of ``create_acls``."""
 
+    def may_write(self, topics: Collection[str]) -> dict[str, bool | Fault]:
+        """Finds out by trying whether this client may write to topics; nothing is written."""
+
     def scram_users(self) -> tuple[ScramUser, ...] | Fault:
         """Reads which users brokers know by SCRAM in one request; no password is ever told."""
 

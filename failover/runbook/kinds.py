@@ -19,9 +19,12 @@ KINDS: Mapping[str, str] = {
     "execute": "commits a plan's offsets to the target",
     "plan": "looks at both clusters and saves a plan",
     "verify": "looks whether the target holds what was written, and who came back",
+    "verify-fence": "watches that nothing is written to the source any more",
+    "wait-drained": "waits until groups have consumed all there is on the source",
     "wait-inactive": "waits until groups have no members",
     "command": "runs a program with its arguments, never through a shell",
     "http": "sends one HTTP request and looks at the answer",
+    "fence": "keeps producers out of the source by ACLs, proved by an attempt",
     "manual": "somebody does something by hand and says so",
     "notify": "tells a webhook how the run goes",
 }
@@ -56,6 +59,9 @@ class Context(Protocol):
 
     def say(self, text: str) -> None:
         """Tells the operator something."""
+
+    def pause(self, seconds: float) -> None:
+        """Lets some time pass."""
 
     def note(self, **values: Value) -> None:
         """Keeps values, durable on return: what an undo will need is noted before the effect."""

@@ -82,6 +82,9 @@ class _Context:
     def say(self, text: str) -> None:
         self._around.say(text)
 
+    def pause(self, seconds: float) -> None:
+        self._around.sleep(seconds)
+
     def note(self, **values: Value) -> None:
         self.notes = {**self.notes, **values}
         self._runner.add(e.Noted(self._around.now(), self.step_id, values))

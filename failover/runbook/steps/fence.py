@@ -1,0 +1,163 @@
+"""Producers kept out of the source."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+
+import msgspec
+
+from failover.errors import Refused, StepFailed
+from failover.kafka.port import Cluster
+from failover.model.names import Fault
+from failover.model.rights import AclBinding
+from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.flow_topics import data_topics
+
+_EVERYBODY = "User:*"
+_READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
+_NO_AUTHORIZER = 54
+_OPEN = "allow.everyone.if.no.acl.found"
+_TRIES, _BETWEEN_TRIES = 50, 0.2
+
+
+class Fence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``topics``: literal names; none: every data topic the flow mirrors. ``principals``: whom to keep out."""
+
+    topics: list[str] = []
+    principals: list[str] = msgspec.field(default_factory=lambda: [_EVERYBODY])
+
+
+class FenceKind(Kind[Fence]):
+    """Denies WRITE on the flow's data topics of the source by ACLs, and proves it by an attempt to write.
+
+    Transactions that are open end as they would. Where no other ACL names a topic, and the brokers let everybody in
+    there, the first ACL would shut out readers too: everybody is then allowed to READ, DESCRIBE and DESCRIBE_CONFIGS.
+    The way back deletes exactly the ACLs that were created here. Super users are let in whatever ACLs say: they are
+    named. Without an authorizer nothing can be fenced this way: stop the producers by a command or by hand.
+    """
+
+    parameters = Fence
+    results = {  # noqa: RUF012 - a class's constant
+        "topics": "topics that nobody writes to any more",
+        "acls": "ACLs created",
+        "proved": "whether an attempt to write by this tool's own user was refused",
+        "super_users": "users that no ACL keeps out, as far as the brokers tell",
+    }
+    undoes = True
+
+    def preview(self, given: Fence, context: Context) -> str:
+        source = context.reach.source
+        topics = given.topics or data_topics(context)
+        bindings = wanted(source, topics, given.principals)
+        return f"would create {len(bindings)} ACLs on {source.alias}: no WRITE on {len(topics)} topics" + _except(
+            source
+        )
+
+    def run(self, given: Fence, context: Context) -> Result:
+        source = context.reach.source
+        topics = given.topics or data_topics(context)
+        bindings = wanted(source, topics, given.principals)
+        context.note(created=[msgspec.json.encode(binding).decode() for binding in bindings])
+        refused = {binding: fault for binding, fault in source.create_acls(bindings).items() if fault is not None}
+        if refused:
+            binding, fault = next(iter(refused.items()))
+            raise StepFailed(
+                f"{len(refused)} of {len(bindings)} ACLs could not be created, that on {binding.name} because: {fault}",
+                hint=f"this user needs ALTER on the cluster {source.alias}",
+            )
+        proved = self._proved(given, topics, context)
+        return {
+            "topics": list(topics),
+            "acls": len(bindings),
+            "proved": proved,
+            "super_users": _super_users(source),
+        }
+
+    def _proved(self, given: Fence, topics: Collection[str], context: Context) -> bool:
+        """Tries to write until that is refused everywhere; brokers hear of ACLs a moment after they are created."""
+        if _EVERYBODY not in given.principals:
+            context.say("only named principals are kept out: an attempt of this user would prove nothing")
+            return False
+        still_open: list[str] = []
+        for _ in range(_TRIES):
+            found = context.reach.source.may_write(topics)
+            still_open = [topic for topic in topics if found[topic] is not False]
+            if not still_open:
+                return True
+            context.remaining()
+            context.pause(_BETWEEN_TRIES)
+        if len(still_open) == len(topics) and all(found[topic] is True for topic in topics):
+            context.say(
+                "no ACL keeps this user out, so it is a super user: its attempt proves nothing; use verify-fence"
+            )
+            return False
+        raise StepFailed(
+            f"{len(still_open)} of {len(topics)} topics are not shut: {', '.join(still_open[:5])}",
+            hint="does every broker answer? failover run --resume RUN tries again",
+        )
+
+    def settle(self, given: Fence, context: Context) -> Settled:  # noqa: ARG002 - what was noted says it
+        # creating ACLs once more changes nothing: the step is simply begun again
+        return Settled(done=False)
+
+    def undo(self, given: Fence, context: Context) -> str:  # noqa: ARG002 - what was noted is put back, not what is given
+        bindings = _noted(context)
+        faults = {b: fault for b, fault in context.reach.source.delete_acls(bindings).items() if fault is not None}
+        if faults:
+            binding, fault = next(iter(faults.items()))
+            raise StepFailed(
+                f"{len(faults)} of {len(bindings)} ACLs could not be deleted, that on {binding.name} because: {fault}",
+                hint="kafka-acls.sh --remove, with what failover show RUN lists under the step",
+            )
+        return f"deleted {len(bindings)} ACLs"
+
+
+def _noted(context: Context) -> list[AclBinding]:
+    noted = context.notes.get("created", [])
+    assert isinstance(noted, list)
+    return [msgspec.json.decode(each, type=AclBinding) for each in noted]
+
+
+def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) -> list[AclBinding]:
+    """Gives the ACLs that fence topics and are not there yet. Raises ``Refused`` where ACLs mean nothing."""
+    there = source.acls()
+    if isinstance(there, Fault):
+        if there.number == _NO_AUTHORIZER:
+            raise Refused(
+                f"{source.alias} has no authorizer: ACLs keep nobody out",
+                hint="stop the producers by a step that uses command, http or manual",
+            )
+        raise Refused(
+            f"the ACLs of {source.alias} cannot be read: {there}", hint="this user needs DESCRIBE on the cluster"
+        )
+    open_by_default = source.broker_settings([_OPEN]).get(_OPEN, "true") != "false"
+    found: list[AclBinding] = []
+    for topic in topics:
+        if open_by_default and not any(_names(acl, topic) for acl in there):
+            found += [AclBinding("topic", "literal", topic, _EVERYBODY, "*", "ALLOW", right) for right in _READERS]
+        found += [AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for who in principals]
+    return [binding for binding in found if binding not in there]
+
+
+def _names(acl: AclBinding, topic: str) -> bool:
+    if acl.resource != "topic":
+        return False
+    if acl.pattern == "prefixed":
+        return topic.startswith(acl.name)
+    return acl.name in (topic, "*")
+
+
+def _super_users(source: Cluster) -> list[str]:
+    return list(_split(source.broker_settings(["super.users"]).get("super.users", "")))
+
+
+def _split(users: str) -> Iterator[str]:
+    return (user.strip() for user in users.split(";") if user.strip())
+
+
+def _except(source: Cluster) -> str:
+    users = _super_users(source)
+    return f"; not kept out, being super users: {', '.join(users)}" if users else ""
+
+
+KIND = FenceKind()
