@@ -14,7 +14,16 @@ import msgspec
 from failover.config import mm2
 from failover.config.connect_json import Connector, flow_connectors
 from failover.config.flow import ClusterConfig, Config, FlowConfig
-from failover.config.mm2_keys import CHECKPOINT, CONNECTOR_KEYS, CONNECTORS, ROLES, SOURCE, is_client_key
+from failover.config.mm2_keys import (
+    CHECKPOINT,
+    CONNECTOR_KEYS,
+    CONNECTORS,
+    HEARTBEAT,
+    ROLES,
+    SOURCE,
+    connector_defaults,
+    is_client_key,
+)
 from failover.config.providers import Provider, references
 from failover.config.settings import Origin, Setting, Settings, make_setting
 from failover.errors import ConfigError
@@ -56,6 +65,7 @@ def to_properties(config: Config, flows: Iterable[FlowConfig]) -> Converted:
     for flow in flows:
         _require_agreement(flow)
         made |= _of_flow(flow, made, remarks)
+    made |= _of_others(config, aliases, flows, made)
     made |= _own(config)
     made |= _providers(flows, made)
     return Converted(tuple(made.values()), tuple(dict.fromkeys(remarks)))
@@ -167,6 +177,30 @@ def _spreading(flow: FlowConfig) -> Iterator[str]:
 
 def _reads(flow: FlowConfig, kind: str, key: str) -> bool:
     return key in flow.connectors[kind] or key.startswith(("source.", "target.", *(f"{role}." for role in ROLES)))
+
+
+def _of_others(
+    config: Config, aliases: Iterable[str], flows: Iterable[FlowConfig], made: Mapping[str, Setting]
+) -> dict[str, Setting]:
+    """Keeps the driver from doing for other pairs what it does not do now: it writes heartbeats unless told not to."""
+    found: dict[str, Setting] = {}
+    written = {flow.name for flow in flows}
+    present = {flow.name: flow for flow in config.flows}
+    for source, target in mm2.pairs(aliases):
+        name = f"{source}->{target}"
+        if name in written:
+            continue
+        other = present.get(name)
+        if other is None or other.enabled:
+            off = f"{name}.emit.heartbeats.enabled"
+            found[off] = _made(off, "false")
+            continue
+        read = connector_defaults(HEARTBEAT, config.mm2_version).keys() - {"enabled"}
+        derived = mm2.connector_properties(made, source, target, HEARTBEAT)
+        for key, setting in _given(other, HEARTBEAT):
+            if key in read and (key not in derived or derived[key].text != setting.text):
+                found[f"{name}.{key}"] = setting.named(f"{name}.{key}")
+    return found
 
 
 def _given(flow: FlowConfig, kind: str) -> Iterator[tuple[str, Setting]]:

@@ -137,9 +137,13 @@ def test_there_and_back_again_means_the_same(tmp_path_factory, file):
     entries = [make_setting(key, text, Origin("set")) for key, text in file.items()]
     config = load(folder, PAIR + properties_text(entries))
     before = meaning(config)
-    assert meaning(by_properties(config, folder)) == before
+    again = by_properties(config, folder)
+    assert meaning(again) == before
+    assert [flow.name for flow in again.flows] == [flow.name for flow in config.flows]
     assert meaning(by_connect(config, folder)) == before
-    assert meaning(by_properties(by_connect(config, folder), folder)) == before
+    again = by_properties(by_connect(config, folder), folder)
+    assert meaning(again) == before
+    assert [flow.name for flow in again.flows] == list(before)
 
 
 @given(st.dictionaries(st.text(min_size=1), st.text(), max_size=5))
