@@ -84,8 +84,12 @@ def find(
     work is not taken for MM2's. ``earlier``: the plan of the flow before this one.
     """
     look = Look(snapshot, groups, written or {}, earlier)
-    found = [finding for check in CHECKS for finding in check(look)]
-    return tuple(sorted(found, key=lambda finding: _ORDER[finding.severity]))
+    return by_severity(finding for check in CHECKS for finding in check(look))
+
+
+def by_severity(findings: Iterable[Finding]) -> tuple[Finding, ...]:
+    """Orders findings: errors first; those of one weight stay in their order."""
+    return tuple(sorted(findings, key=lambda finding: _ORDER[finding.severity]))
 
 
 def worst(findings: Iterable[Finding]) -> Severity | None:

@@ -7,7 +7,7 @@ from datetime import timedelta
 
 import msgspec
 
-from failover.checks import find
+from failover.checks import by_severity, find
 from failover.checks.missing_rights import missing_rights
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit
@@ -82,11 +82,13 @@ def make_plan(
         not_planned=not_planned,
         unreplicated=lost,
         summary=summarize(groups, not_planned, lost, settle_seconds),
-        findings=(
-            *asked_findings(groups, not_planned, snapshot, options, builder.elsewhere),
-            *find(snapshot, groups, written, earlier),
-            *unplaced_finding(unplaced),
-            *failback_findings(snapshot),
+        findings=by_severity(
+            (
+                *asked_findings(groups, not_planned, snapshot, options, builder.elsewhere),
+                *find(snapshot, groups, written, earlier),
+                *unplaced_finding(unplaced),
+                *failback_findings(snapshot),
+            )
         ),
         topic_ids=_topic_ids(snapshot, groups),
         source_topic_ids={name: info.topic_id for name, info in snapshot.source.topics.items() if info.topic_id},

@@ -169,7 +169,8 @@ def describe(
         beyond = goal is not None and view.target_range is not None and goal > view.target_range.end
         skipped = skipped_by(view, position, None if beyond else goal, code)
         if placed.reason == "would-rewind" and standing is not None and placed.offset is not None:
-            ahead = standing - placed.offset
+            # with --rewind-by the commit may stand at the position itself, and after where going back leads
+            ahead = standing - (placed.offset if goal is None or standing <= goal else max(goal, placed.offset))
     refused = placed.action is Action.REFUSE
     reread, reread_max = (None, None) if refused else read_again(view, known, position.offset)
     if commits and (known is None or known.offset is None):

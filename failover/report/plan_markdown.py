@@ -49,10 +49,11 @@ def _cell(text: str) -> str:
 
 def _groups(found: list[GroupRow]) -> Iterator[str]:
     shown = [row for row in found if row.group.verdict is not Verdict.NOTHING]
-    ready = cut = 0
+    ready = withheld = cut = 0
     if len(shown) > FOLD_ABOVE:
         ready = sum(row.group.verdict is Verdict.READY for row in shown)
-        shown = [row for row in shown if row.group.verdict is not Verdict.READY]
+        withheld = sum(row.withheld for row in shown)
+        shown = [row for row in shown if not row.plain]
         cut = max(0, len(shown) - SHOWN_NOT_READY)
         shown = shown[:SHOWN_NOT_READY]
     if shown:
@@ -65,6 +66,8 @@ def _groups(found: list[GroupRow]) -> Iterator[str]:
         yield from ("", f"{things(cut, 'more group')} not ready.")
     if ready:
         yield from ("", f"{things(ready, 'more group')} ready.")
+    if withheld:
+        yield from ("", f"{things(withheld, 'more group')} withheld by --all-or-nothing.")
     nothing = sum(row.group.verdict is Verdict.NOTHING for row in found)
     if nothing:
         yield ""

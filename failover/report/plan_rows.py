@@ -16,7 +16,11 @@ _ORDER = {Verdict.REFUSED: 1, Verdict.PARTIAL: 3, Verdict.READY: 4, Verdict.NOTH
 
 
 class GroupRow(NamedTuple):
-    """Is one group summed up. ``severity``: 0 skips records, 1 refused, 2 unknown, 3 partial, 4 ready, 5 nothing."""
+    """Is one group summed up.
+
+    ``severity``: 0 skips records, 1 refused, 2 unknown, 3 partial, 4 ready, or withheld by ``--all-or-nothing``, 5
+    nothing.
+    """
 
     group: PlannedGroup
     severity: int
@@ -29,6 +33,16 @@ class GroupRow(NamedTuple):
     unknown: int
     lag_after: int | None
     why: str
+
+    @property
+    def withheld(self) -> bool:
+        """Says whether nothing but ``--all-or-nothing`` keeps the group from being committed."""
+        return self.group.reasons == ("all-or-nothing",)
+
+    @property
+    def plain(self) -> bool:
+        """Says whether the group needs no line of its own where there are many."""
+        return self.group.verdict is Verdict.READY or self.withheld
 
     @property
     def state(self) -> str:
@@ -63,7 +77,7 @@ def rows(plan: Plan) -> list[GroupRow]:
 def plainly_ready(partition: PlannedPartition) -> bool:
     """Says whether a partition needs no line of its own."""
     if partition.action is Action.COMMIT:
-        return partition.reason == "translated" and partition.skipped == 0
+        return partition.reason in ("translated", "gone-back") and partition.skipped == 0
     return partition.action is Action.SKIP and partition.reason in HARMLESS
 
 
@@ -79,7 +93,7 @@ def _row(group: PlannedGroup) -> GroupRow:
     unknown = 0
     if group.verdict is not Verdict.REFUSED:
         unknown = sum(p.skipped is None and p.reason != "source-never-committed" for p in group.partitions)
-    severity = _ORDER[group.verdict]
+    severity = _ORDER[Verdict.READY] if group.reasons == ("all-or-nothing",) else _ORDER[group.verdict]
     if group.verdict is Verdict.PARTIAL and (skipped or unknown):
         severity = 0 if skipped else 2
     return GroupRow(
@@ -115,11 +129,16 @@ def _why(group: PlannedGroup) -> str:
     if ahead:
         parts.append(_ahead(ahead))
     odd = [p for p in group.partitions if not plainly_ready(p) and not p.ahead]
-    by_reason = Counter(p.reason for p in sorted(odd, key=lambda p: (p.action is not Action.REFUSE, p.reason)))
+    by_reason = Counter(p.reason for p in sorted(odd, key=_weight))
     for reason, number in by_reason.items():
         where = name(next(p for p in odd if p.reason == reason)) if number == 1 else things(number, "partition")
         parts.append(f"{where}: {phrase(reason)}" if phrase(reason) else where)
     return "; ".join(parts)
+
+
+def _weight(partition: PlannedPartition) -> tuple[bool, bool, str]:
+    # what is withheld is only the consequence of what comes first
+    return partition.reason == "all-or-nothing", partition.action is not Action.REFUSE, partition.reason
 
 
 def _ahead(ahead: list[PlannedPartition]) -> str:

@@ -49,11 +49,11 @@ def plan_text(plan: Plan, *, verbosity: int = 0, evidence: bool = False, width: 
 def _groups(found: list[GroupRow], verbosity: int, width: int) -> Iterator[str]:
     nothing = sum(row.group.verdict is Verdict.NOTHING for row in found)
     shown = found if verbosity else [row for row in found if row.group.verdict is not Verdict.NOTHING]
-    folded = cut = 0
+    folded = withheld = cut = 0
     if not verbosity and len(shown) > FOLD_ABOVE:
-        ready = [row for row in shown if row.group.verdict is Verdict.READY]
-        others = [row for row in shown if row.group.verdict is not Verdict.READY]
-        folded, cut = len(ready), max(0, len(others) - SHOWN_NOT_READY)
+        others = [row for row in shown if not row.plain]
+        withheld = sum(row.withheld for row in shown)
+        folded, cut = len(shown) - len(others) - withheld, max(0, len(others) - SHOWN_NOT_READY)
         shown = others[:SHOWN_NOT_READY]
     if shown:
         screen = table(HEADERS, [row.cells() for row in shown], width=width, numbers=NUMBERS)
@@ -69,6 +69,9 @@ def _groups(found: list[GroupRow], verbosity: int, width: int) -> Iterator[str]:
         worst = max((number for number in reread if number is not None), default=0)
         rest = f", each re-reading at most {count(worst)}" if worst and None not in reread else ""
         yield f"{things(folded, more + 'group')} ready{rest} (-v lists them)"
+    if withheld:
+        more = "more " if shown else ""
+        yield f"{things(withheld, more + 'group')} withheld by --all-or-nothing until that is settled (-v lists them)"
     if nothing and not verbosity:
         yield f"{things(nothing, 'group')} with nothing to move: no commit or checkpoint on a mirrored topic"
     if not found:
@@ -190,7 +193,7 @@ def next_command(plan: Plan) -> str:
     flow = f" --source {inert_line(plan.flow.source)} --target {inert_line(plan.flow.target)}" * plan.flow.reversed
     if plan.summary.partitions.commit:
         return f"failover execute{flow}"
-    if _newer(plan):
+    if _newer(plan) and not groups.refused and not groups.partial:
         return f"wait for MM2's first checkpoint of what is NOT IN, then failover plan{flow}"
     if not groups.refused and not groups.partial:
         return "start the consumers; all stand where they should" if groups.ready else "none: nothing is to be moved"

@@ -146,6 +146,9 @@ def test_a_commit_that_stands_moves_back_only_when_that_is_allowed():
     assert (p.action, p.reason, p.ahead, p.skipped) == ("skip", "would-rewind", 50, 0)
     [finding] = found(made, NOT_APPLIED)
     assert "--allow-rewind" in finding.remedy
+    # further ahead, what counts is how far beyond the position it stands
+    ahead = only(world(target_commits={0: 700}, gone_back=back((490, 440)), **PLACED), BACK)
+    assert (ahead.reason, ahead.ahead, ahead.skipped) == ("would-rewind", 210, 210)
     allowed = plan(snapshot, msgspec.structs.replace(BACK, allow_rewind=True))
     assert allowed.groups[0].partitions[0].offset == 440
     assert not found(allowed, NOT_APPLIED)

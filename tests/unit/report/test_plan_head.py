@@ -6,6 +6,7 @@ import msgspec
 
 from failover.model.plan import Plan, PlanOptions, Verdict
 from failover.report.plan_head import asked_for, head
+from failover.report.plan_markdown import plan_markdown
 from failover.report.plan_rows import rows
 from failover.report.plan_text import plan_text
 from tests.unit.report import plans
@@ -54,3 +55,14 @@ def test_what_was_asked_for_is_told_as_it_is_typed() -> None:
     asked = msgspec.structs.replace(plans.all_ready(), options=PlanOptions(allow_skip=True))
     assert "ASKED    --allow-skip" in plan_text(asked).splitlines()
     assert "ASKED" not in plan_text(plans.all_ready())
+
+
+def test_groups_that_are_only_withheld_do_not_hide_what_holds_them_back() -> None:
+    plan = plans.build(plans.big(60, 3), PlanOptions(all_or_nothing=True))
+    text = plan_text(plan)
+    table = text.partition("GROUP ")[2]
+    assert [row.split()[0] for row in table.splitlines()[1:4]] == ["fraud", "ledger", "search"]
+    assert "57 more groups withheld by --all-or-nothing until that is settled (-v lists them)" in text
+    assert "search  absent  refused       0     2        1        -          -  2 partitions: no checkpoint" in text
+    assert "57 more groups withheld by --all-or-nothing." in plan_markdown(plan)
+    assert text.splitlines()[-1].endswith("then failover plan")
