@@ -64,10 +64,11 @@ def globs(config: Config) -> Iterator[Finding]:
         for item in items:
             meant = looks_like_glob(item)
             if meant is not None:
+                example = next((part for part in item.split("|") if looks_like_glob(part)), item).replace("*", "x")
                 message = (
-                    f"'{item}' looks like a shell pattern; MM2 takes it for a regular expression, where * repeats "
+                    f"'{item}' looks like a shell pattern; MM2 takes it for a regular expression, where * repeats what "
+                    f"stands before it: it does not match '{example}'"
                 )
-                message += f"what stands before it: it does not match '{item.replace('*', 'x')}'"
                 yield Finding("glob-pattern", Severity.WARNING, _place(setting, config), message, f"write {meant}")
 
 
