@@ -241,6 +241,7 @@ class _Look:
             tracked=tracked,
             originals=tuple(topic for topic in evidence.backwards() if topic in mirrored),
             unmirrored=ends,
+            plain=self.plain,
             waiting={} if waiting is None else soon(waiting, until, {}),
             writers=writers(target_first, flow.internal),
             outside_filters=tuple(

@@ -29,6 +29,7 @@ def take_snapshot(
     progress: Callable[[str, int, int | None], None] | None = None,
     missing: str = "",
     rewind_by: float = 0.0,
+    local_topics: str = "none",
 ) -> Snapshot:
     """Looks at both clusters of a flow and translates the offsets of its groups; writes nothing to either.
 
@@ -36,6 +37,7 @@ def take_snapshot(
     the source. ``content``: compare records where offset syncs are not exact. Timeouts are the longest silences
     accepted, in seconds (10 and 30). ``progress`` is told what is done, how many, and of how many. ``missing``
     (``at=TIME`` or ``ago=D``) and ``rewind_by`` (seconds): offsets by time are found for plans with these options.
+    ``local_topics`` ``earliest``: topics by their plain names are looked at, for plans with that option.
 
     A source that gives no answer is no error: its state is in the snapshot. Raises ``ClusterUnreachable`` for the
     target, ``CredentialsRefused``, ``NotAuthorized``, ``BrokerError``, ``GroupNotFound``, ``ConfigError``,
@@ -52,6 +54,7 @@ def take_snapshot(
         timeouts=(source_timeout, target_timeout),
         progress=progress,
         times=Times(missing, rewind_by),
+        plain=local_topics != "none",
     )
 
 
@@ -92,6 +95,7 @@ def _look(
     timeouts: tuple[float | None, float | None],
     progress: Callable[[str, int, int | None], None] | None = None,
     times: Times | None = None,
+    plain: bool = False,
 ) -> Snapshot:
     from failover.inventory.by_time import Times
     from failover.inventory.comparison import comparison_of
@@ -118,4 +122,5 @@ def _look(
             progress=progress,
             comparison=comparison_of(flow.config) if content else None,
             times=times or Times(),
+            plain=plain,
         )

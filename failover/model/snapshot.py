@@ -179,7 +179,8 @@ class Snapshot(msgspec.Struct, frozen=True):
     ``tracked``: group → target partition → what was kept of groups whose commits the source does not tell now.
     ``originals``: target topics whose topic on the source is a copy of them (failback). ``unmirrored``: by target
     partition of these, where it is known. ``outside_filters``: groups that the flow's filters do not take, left out
-    or in ``groups`` because they were named. ``waiting``: by source partition, where the target lacks something and
+    or in ``groups`` because they were named. ``plain``: topics by their plain names were looked at, for
+    commits on them. ``waiting``: by source partition, where the target lacks something and
     records were read. ``writers``: group → the program that its members on the target are, of those that write there
     what a plan is about (MirrorMaker 2, this tool's own). ``by_time``, ``gone_back``: asked for by an option,
     None otherwise.
@@ -208,6 +209,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     originals: tuple[str, ...] = ()
     unmirrored: dict[TopicPartition, Unmirrored] = {}
     outside_filters: tuple[str, ...] = ()
+    plain: bool = False
     waiting: dict[TopicPartition, Waiting] = {}
     writers: dict[str, str] = {}
     by_time: ByTime | None = None

@@ -37,6 +37,13 @@ def check(options: PlanOptions, snapshot: Snapshot) -> None:
             "--missing latest starts consumers beyond records they never read",
             hint="add --allow-skip if that is meant, or use --missing earliest",
         )
+    if options.local_topics not in ("none", "earliest"):
+        raise UsageError(f"--local-topics {options.local_topics}: no such policy", hint="none or earliest")
+    if options.local_topics == "earliest" and not snapshot.plain:
+        raise UsageError(
+            "--local-topics earliest: topics by their plain names were not looked at for this plan",
+            hint="take the snapshot with local_topics='earliest'",
+        )
     if options.precision not in ("exact", "bounded", "conservative"):
         raise UsageError(f"--precision {options.precision}: no such precision", hint="exact, bounded or conservative")
     back = snapshot.gone_back

@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
+from failover.errors import UsageError
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.groups import Commit, GroupInfo, GroupType
 from failover.model.names import TopicPartition
@@ -20,7 +22,7 @@ def scene(
     partitions: int | None = 2, *, start: int = 40, standing: dict[int, int] | None = None, **more: Any
 ) -> Snapshot:
     """Gives a group on ``primary.orders``, and ``orders`` on the target with so many partitions."""
-    snapshot = world(source_commits={0: 500}, translations={0: exact(500, 490)}, **more)
+    snapshot = world(source_commits={0: 500}, translations={0: exact(500, 490)}, plain=True, **more)
     if partitions is not None:
         snapshot.target.topics["orders"] = TopicInfo("orders", partitions, "local-id")
         for number in range(partitions):
@@ -113,3 +115,11 @@ def test_where_names_stay_there_is_no_local_topic() -> None:
     made = plan(snapshot, EARLIEST)
     assert made.groups[0].local_topics == ()
     assert not [f for f in made.findings if f.code.startswith("local-topic")]
+
+
+def test_a_plan_that_was_not_looked_for_says_so() -> None:
+    snapshot = msgspec.structs.replace(scene(), plain=False)
+    with pytest.raises(UsageError, match="were not looked at for this plan"):
+        plan(snapshot, EARLIEST)
+    with pytest.raises(UsageError, match="no such policy"):
+        plan(scene(), PlanOptions(local_topics="latest"))
