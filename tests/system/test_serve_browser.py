@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -14,9 +12,9 @@ from selenium.webdriver.support.ui import WebDriverWait
 
 from failover.serve.board import Board
 from failover.serve.history import History
-from failover.serve.server import application, listening
-from failover.serve.settings import RestSettings
+from failover.serve.server import application
 from failover.serve.status_page import StatusPage
+from tests.system.serving import in_a_thread
 from tests.system.test_browser import LOW_CONTRAST, browser, pytestmark
 from tests.unit.serve.scenes import LOCAL, NOW, board, checkpoints, flow, partition
 
@@ -49,22 +47,8 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Boar
     page = StatusPage(history)
     app = application(LOCAL, metrics=lambda: "", health=lambda: made.health, routes=page.routes())
     app.on_shutdown.append(page.end)
-    loop, ready, urls = asyncio.new_event_loop(), threading.Event(), list[str]()
-
-    async def serve(end: asyncio.Event) -> None:
-        async with listening(RestSettings("127.0.0.1", 0), app) as url:
-            urls.append(url)
-            ready.set()
-            await end.wait()
-
-    end = asyncio.Event()
-    thread = threading.Thread(target=lambda: loop.run_until_complete(serve(end)), daemon=True)
-    thread.start()
-    assert ready.wait(10)
-    yield urls[0], made
-    loop.call_soon_threadsafe(end.set)
-    thread.join(10)
-    loop.close()
+    with in_a_thread(app) as url:
+        yield url, made
 
 
 def opened(browser: Chrome, url: str, scheme: str = "light", width: int = 1280) -> Chrome:
