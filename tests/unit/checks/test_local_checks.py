@@ -109,9 +109,7 @@ def test_what_may_not_be_written_there_is_refused_by_itself() -> None:
 
 
 def test_where_names_stay_there_is_no_local_topic() -> None:
-    snapshot = world(
-        source_commits={0: 500}, translations={0: exact(500, 490)}, mirrored={"primary.orders": "primary.orders"}
-    )
+    snapshot = msgspec.structs.replace(scene(None), mirrored={"primary.orders": "primary.orders"})
     made = plan(snapshot, EARLIEST)
     assert made.groups[0].local_topics == ()
     assert not [f for f in made.findings if f.code.startswith("local-topic")]
