@@ -19,6 +19,10 @@ from failover.replication.switch import Target
 from failover.replication.tally import Spread
 
 
+_SILENT_SECONDS = 5.0
+"""A source that has not answered for longer is silent: fetches wait half a second for records."""
+
+
 class PartitionNow(NamedTuple):
     """Is one partition's copying.
 
@@ -100,8 +104,13 @@ class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def rpo_seconds(self) -> float:
-        """Gives how far back what would be lost reaches, as far as known; NaN where nothing is."""
+        """Gives how far back what would be lost reaches, as far as known; NaN where nothing is.
+
+        What a source that does not answer has got meanwhile is not known, so its silence counts.
+        """
         known = [each.seconds for each in self.partitions if not math.isnan(each.seconds)]
+        if known and (silence := self.at - self.heard.get("source", self.at)) > _SILENT_SECONDS:
+            known.append(silence)
         return max(known, default=math.nan if self.partitions else 0.0)
 
 
@@ -127,6 +136,9 @@ def flow_now(parts: Parts, now: float) -> FlowNow:
         left_out += tally.left_out
         if route.lane.source.topic == parts.flow.internal.heartbeats and tally.newest >= 0:
             copied_heartbeat = max(copied_heartbeat or 0, tally.newest)
+    heard = dict(traffic.heard)
+    if tracker is not None and tracker.cycled:
+        heard["source"] = max(heard.get("source", 0.0), tracker.cycled / 1000)
     recorder = engine.recorder
     return FlowNow(
         source=parts.flow.source,
@@ -142,7 +154,7 @@ def flow_now(parts: Parts, now: float) -> FlowNow:
         batches={kind.value: count for kind, count in traffic.batches.items()},
         sizes=traffic.sizes.read(now),
         faults=dict(traffic.faults),
-        heard=dict(traffic.heard),
+        heard=heard,
         buffer_used=engine.buffered,
         buffer_size=engine.options.buffer_bytes,
         commits=(recorder.written, recorder.refused, recorder.took.read(now)),

@@ -114,6 +114,8 @@ def test_partitions_are_counted_by_what_they_do(tmp_path, change, state):
 def test_rpo_is_unknown_while_nothing_is_known_and_nothing_where_nothing_is_mirrored(tmp_path):
     unknown = flow(partition(upstream=-1, lag=math.nan, seconds=math.nan))
     assert all(map(math.isnan, (unknown.rpo_records, unknown.rpo_seconds)))
+    silent = msgspec.structs.replace(flow(), heard={"source": NOW - 90})
+    assert (flow().rpo_seconds, silent.rpo_seconds) == (3.5, 90)
     none = msgspec.structs.replace(flow(), partitions=())
     assert (none.rpo_records, none.rpo_seconds) == (0.0, 0.0)
 
