@@ -18,7 +18,6 @@ from failover.replication.route import Route
 from failover.replication.switch import Target
 from failover.replication.tally import Spread
 
-
 _SILENT_SECONDS = 5.0
 """A source that has not answered for longer is silent: fetches wait half a second for records."""
 

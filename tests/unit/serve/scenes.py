@@ -116,7 +116,7 @@ def entry(tmp_path: Path, seen: FlowNow | None = None) -> FlowEntry:
     if seen is not None:
         found.opened(
             Open(
-                look=lambda now: msgspec.structs.replace(seen, at=now),
+                look=lambda now: msgspec.structs.replace(seen, at=now, heard={"source": now - 1, "target": now - 2}),
                 positions=lambda: {"billing": [TopicPartition("A.orders", 0)]},
                 topics=lambda: {
                     SOURCE: ["A.orders"],
