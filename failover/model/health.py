@@ -8,9 +8,9 @@ from typing import Literal
 import msgspec
 
 from failover.model.names import Fault, TopicPartition
-from failover.model.plan import Finding, PlannedCluster, Severity
+from failover.model.plan import Finding, PlannedCluster
 from failover.model.snapshot import Snapshot
-from failover.model.status import Readiness, Status
+from failover.model.status import Readiness, Status, weight_of
 
 Period = Literal["daily", "weekly"]
 Result = Literal["ok", "remark", "warning", "error", "unknown"]
@@ -82,8 +82,5 @@ class Health(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="f
 
     @property
     def exit_code(self) -> int:
-        """Gives the command's exit status: 0 nothing above info, 3 an error, 4 a warning."""
-        severities = {finding.severity for finding in self.findings}
-        if Severity.ERROR in severities:
-            return 3
-        return 4 if Severity.WARNING in severities else 0
+        """Gives the command's exit status; see ``weight_of``."""
+        return weight_of(self.findings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import datetime
 from enum import StrEnum
 from typing import Literal
@@ -140,8 +141,13 @@ class Status(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="f
 
     @property
     def exit_code(self) -> int:
-        """Gives what ``--check`` ends with: 0 nothing above info, 3 an error, 4 a warning."""
-        severities = {finding.severity for finding in self.findings}
-        if Severity.ERROR in severities:
-            return 3
-        return 4 if Severity.WARNING in severities else 0
+        """Gives what ``--check`` ends with; see ``weight_of``."""
+        return weight_of(self.findings)
+
+
+def weight_of(findings: Iterable[Finding]) -> int:
+    """Gives the exit status of what only looks: 0 nothing above info, 3 an error, 4 a warning."""
+    severities = {finding.severity for finding in findings}
+    if Severity.ERROR in severities:
+        return 3
+    return 4 if Severity.WARNING in severities else 0
