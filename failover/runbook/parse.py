@@ -64,6 +64,7 @@ class _Reading:
         self.problems: list[Problem] = []
         self.variables: dict[str, Variable] = {}
         self.results: dict[str, Collection[str]] = {}
+        self.used: set[str] = set()
 
     def wrong(self, line: int, text: str) -> None:
         self.problems.append(Problem(line, text))
@@ -105,6 +106,7 @@ class _Reading:
         try:
             for reference in references(value):
                 if not reference.step:
+                    self.used.add(reference.name)
                     if reference.name not in self.variables:
                         near = _near(reference.name, self.variables)
                         self.wrong(line, f"there is no variable {reference.name!r}{near}")
@@ -163,6 +165,8 @@ def _playbook(reading: _Reading, found: LinedDict, where: str, digest: str) -> P
             steps.append(_step(reading, entry))
         else:
             reading.wrong(found.lines["steps"], "each step has to be a mapping with id, title and uses")
+    for unused in sorted(set(reading.variables) - reading.used):
+        reading.wrong(declared.lines[unused], f"variable {unused} is never used")
     return Playbook(
         name=name,
         description=description,

@@ -22,6 +22,7 @@ steps:
     uses: command
     with:
       run: [echo, "{{ who }} {{ tags }}"]
+      env: {WAIT: "{{ wait }}", OFF: "{{ off }}"}
     timeout: 90s
     retry: {times: 2, wait: 5s}
     undo: {uses: command, with: {run: [echo, "{{ steps.first.output }}"]}}
@@ -66,29 +67,30 @@ MISTAKES = [
     ("default: 1m30s", "default: soon", 5, "has to be a duration"),
     ("  who: {", "  w-ho: {", 4, "is no name of a variable"),
     ("  - id: first\n    title: First\n", "  - title: First\n", 9, "id is missing"),
-    ("id: second", "id: first", 18, "two steps are called 'first'"),
-    ("id: second", "id: Second Step", 18, "lower-case letters"),
-    ("    title: Second\n", "", 18, "title is missing"),
-    ("    title: Second\n", "    tittle: Second\n", 19, "did you mean 'title'?"),
+    ("id: second", "id: first", 19, "two steps are called 'first'"),
+    ("id: second", "id: Second Step", 19, "lower-case letters"),
+    ("    title: Second\n", "", 19, "title is missing"),
+    ("    title: Second\n", "    tittle: Second\n", 20, "did you mean 'title'?"),
     ("uses: command\n    with:", "uses: comand\n    with:", 12, "did you mean 'command'?"),
     ("      run: [echo", "      runs: [echo", 14, "did you mean 'run'?"),
     ('run: [echo, "{{ who }} {{ tags }}"]', "run: 5", 14, "run: `array`"),
-    ("{instructions: ", "{instruction: ", 21, "did you mean 'instructions'?"),
+    ("{instructions: ", "{instruction: ", 22, "did you mean 'instructions'?"),
     ("{{ who }} {{ tags }}", "{{ whom }} {{ tags }}", 14, "there is no variable 'whom'; did you mean 'who'?"),
     ("{{ who }} {{ tags }}", "{{ steps.second.by }}", 14, "no earlier step is called 'second'"),
-    ("Look at {{ steps.first.output }}", "Look at {{ steps.first.out }}", 21, "gives no 'out'"),
+    ("Look at {{ steps.first.output }}", "Look at {{ steps.first.out }}", 22, "gives no 'out'"),
     ("{{ who }} {{ tags }}", "{{ who + 1 }}", 14, "is no reference"),
-    ("timeout: 90s", "timeout: never", 15, "timeout has to be a duration"),
-    ("retry: {times: 2, wait: 5s}", "retry: often", 16, "retry has to be a number"),
-    ("retry: {times: 2, wait: 5s}", "retry: {times: 2, waits: 5s}", 16, "a retry has no 'waits'"),
-    ("undo: keep", "undo: never", 25, "undo has to be keep"),
-    ("on_failure: stop", "on_failure: panic", 24, "on_failure has to be one of"),
-    ("final: true", "final: perhaps", 26, "final has to be true or false"),
-    ("equals: 0", "is: 0", 22, "a condition has value"),
-    ("when: {value:", "when: {worth:", 22, "a condition has value"),
-    ('typed: "{{ who }}"}', "}", 23, "typed is missing"),
-    ("uses: manual", "uses: manual\n    uses: manual", 21, "is written twice"),
-    ("    uses: manual\n", "", 18, "uses is missing"),
+    ("timeout: 90s", "timeout: never", 16, "timeout has to be a duration"),
+    ("retry: {times: 2, wait: 5s}", "retry: often", 17, "retry has to be a number"),
+    ("retry: {times: 2, wait: 5s}", "retry: {times: 2, waits: 5s}", 17, "a retry has no 'waits'"),
+    ("undo: keep", "undo: never", 26, "undo has to be keep"),
+    ("on_failure: stop", "on_failure: panic", 25, "on_failure has to be one of"),
+    ("final: true", "final: perhaps", 27, "final has to be true or false"),
+    ("equals: 0", "is: 0", 23, "a condition has value"),
+    ("when: {value:", "when: {worth:", 23, "a condition has value"),
+    ('typed: "{{ who }}"}', "}", 24, "typed is missing"),
+    ("uses: manual", "uses: manual\n    uses: manual", 22, "is written twice"),
+    ("    uses: manual\n", "", 19, "uses is missing"),
+    ("{{ who }} {{ tags }}", "{{ who }}", 6, "variable tags is never used"),
 ]
 
 

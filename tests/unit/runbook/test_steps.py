@@ -67,7 +67,7 @@ class Scene:
 
     def playbook(self, *steps: str) -> Any:
         listed = "\n".join(f"  - {{id: s{number}, title: T, {step}}}" for number, step in enumerate(steps))
-        return parse(f"name: x\ndescription: x\nvars: {{v: true}}\nsteps:\n{listed}\n", "x.yaml")
+        return parse(f"name: x\ndescription: x\nsteps:\n{listed}\n", "x.yaml")
 
     def runner(self, *steps: str, events: list[e.Event] | None = None) -> Runner:
         playbook = self.playbook(*steps)
@@ -94,7 +94,7 @@ class Scene:
         return runner
 
     def previewed(self, step: str) -> str:
-        [found] = preview(self.playbook(step), {"v": True}, self.around())
+        [found] = preview(self.playbook(step), {}, self.around())
         return found.problem or found.would
 
 

@@ -1,0 +1,96 @@
+"""Topics that producers need on the target under their plain names."""
+
+from __future__ import annotations
+
+import msgspec
+
+from failover.errors import StepFailed
+from failover.model.cluster import TopicInfo
+from failover.model.names import Fault
+from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.flow_topics import data_topics
+
+_SETTINGS = (
+    "cleanup.policy",
+    "compression.type",
+    "delete.retention.ms",
+    "max.message.bytes",
+    "message.timestamp.type",
+    "min.cleanable.dirty.ratio",
+    "min.compaction.lag.ms",
+    "retention.bytes",
+    "retention.ms",
+    "segment.bytes",
+    "segment.ms",
+)
+"""What makes a topic behave alike for those who write to it and read it."""
+
+
+class PrepareTopics(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``topics``: literal names on the source; none: every data topic the flow mirrors."""
+
+    topics: list[str] = []
+
+
+class PrepareTopicsKind(Kind[PrepareTopics]):
+    """Makes the topics producers will write to on the target, with the source's partition counts and settings.
+
+    By default naming the mirror writes to ``a.orders``, producers write to ``orders``: that has to be there, with as
+    many partitions. Where the mirror keeps names nothing is to be made. A topic that is there with fewer partitions
+    fails the step: enlarging it would move keys. What it makes is empty and stays on the way back.
+    """
+
+    parameters = PrepareTopics
+    results = {"created": "topics made", "there": "topics that were there already"}  # noqa: RUF012
+
+    def preview(self, given: PrepareTopics, context: Context) -> str:
+        missing, there = self._missing(given, context)
+        if not missing:
+            return f"nothing to make: {len(there)} topics are there"
+        return f"would make {len(missing)} topics on the target: {', '.join(sorted(missing)[:5])}"
+
+    def run(self, given: PrepareTopics, context: Context) -> Result:
+        missing, there = self._missing(given, context)
+        settings = context.reach.source.topic_settings(list(missing), _SETTINGS) if missing else {}
+        for topic, partitions in missing.items():
+            found = settings[topic]
+            if isinstance(found, Fault):
+                raise StepFailed(
+                    f"the settings of {topic} cannot be read on the source: {found}",
+                    hint="this user needs DESCRIBE_CONFIGS on it",
+                )
+            fault = context.reach.target.create_topic(topic, partitions, found)
+            if fault is not None:
+                raise StepFailed(f"topic {topic} cannot be made on the target: {fault}")
+            context.say(f"made {topic} with {partitions} partitions")
+        return {"created": sorted(missing), "there": there}
+
+    def settle(self, given: PrepareTopics, context: Context) -> Settled:  # noqa: ARG002
+        return Settled(done=False)  # what is there is not made again
+
+    def _missing(self, given: PrepareTopics, context: Context) -> tuple[dict[str, int], list[str]]:
+        from failover.inventory.flow import flow_of
+
+        reach = context.reach
+        flow = flow_of(reach.flow.config, reach.flow.selected)
+        names = [name for name in given.topics or data_topics(context) if flow.target_topic(name) != name]
+        source, target = reach.source.describe_topics(names), reach.target.describe_topics(names)
+        missing: dict[str, int] = {}
+        there = []
+        for name in names:
+            wanted, found = source[name], target[name]
+            if not isinstance(wanted, TopicInfo):
+                raise StepFailed(f"topic {name} cannot be seen on the source: {wanted}")
+            if not isinstance(found, TopicInfo):
+                missing[name] = wanted.partitions
+            elif found.partitions < wanted.partitions:
+                raise StepFailed(
+                    f"topic {name} has {found.partitions} partitions on the target, {wanted.partitions} on the source",
+                    hint="enlarge it by hand if keys may move: kafka-topics.sh --alter --partitions",
+                )
+            else:
+                there.append(name)
+        return missing, there
+
+
+KIND = PrepareTopicsKind()
