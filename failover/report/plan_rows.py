@@ -166,9 +166,12 @@ _GROUP_PHRASES = {
 
 
 def name(partition: PlannedPartition) -> str:
-    """Names a partition as its owners know it: by the source's topic, or, on its way back, by the original's."""
+    """Names a partition as its owners know it: by the source's topic, or, on its way back, by the original's.
+
+    A local topic is nowhere on the source.
+    """
     source, topic = partition.source_topic, partition.topic
-    return f"{topic if source.endswith(topic) else source}-{partition.partition}"
+    return f"{topic if not source or source.endswith(topic) else source}-{partition.partition}"
 
 
 def precision_of(group: PlannedGroup) -> str:

@@ -216,7 +216,7 @@ def _topic(
     cost = at_most(total(p.reread for p in placed), bound).replace("<= ", "≤ ")
     missing = None if lost is None else lost.get(names[0], 0)
     return (
-        text(names[0]),
+        text(names[0] or "-"),
         text(names[1]),
         number(len({p.partition for _, p in found})),
         number(len({group for group, _ in found})),
@@ -328,7 +328,7 @@ def _lag(plan: Plan) -> BarChart:
             if p.lag_after is None:
                 open_ended += 1
             else:
-                lag[p.source_topic] += p.lag_after
+                lag[p.source_topic or p.topic] += p.lag_after
     return bars(
         "Lag per topic after the failover",
         "Records that consumers of all groups have to read on the target before they are up to date.",

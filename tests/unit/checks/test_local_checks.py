@@ -13,6 +13,8 @@ from failover.model.groups import Commit, GroupInfo, GroupType
 from failover.model.names import TopicPartition
 from failover.model.plan import Finding, Plan, PlannedPartition, PlanOptions, Severity
 from failover.model.snapshot import Snapshot
+from failover.report.html import plan_html
+from failover.report.plan_text import plan_text
 from tests.unit.planning.worlds import MEMBER, exact, only_group, plan, world
 
 EARLIEST = PlanOptions(local_topics="earliest")
@@ -121,3 +123,13 @@ def test_a_plan_that_was_not_looked_for_says_so() -> None:
         plan(snapshot, EARLIEST)
     with pytest.raises(UsageError, match="no such policy"):
         plan(scene(), PlanOptions(local_topics="latest"))
+
+
+def test_screens_name_local_topics_by_their_own_name() -> None:
+    snapshot = scene(1)
+    snapshot.target.topics["orders"] = TopicInfo("orders", 1, "local-id", operations=frozenset({"DESCRIBE"}))
+    made = plan(snapshot, EARLIEST)
+    assert "orders-0: " in plan_text(made)
+    html = plan_html(plan(scene(), EARLIEST))
+    assert "local-topic" in html
+    assert ">-0<" not in html
