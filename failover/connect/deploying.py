@@ -7,8 +7,9 @@ from typing import Literal
 
 import msgspec
 
-from failover.config.connect_json import Connector, flow_connectors
+from failover.config.connect_json import Connector, flow_connectors, kind_of
 from failover.config.flow import FlowConfig
+from failover.config.mm2_keys import CONNECTORS
 from failover.config.secret import MASK, Secret, is_secret_key
 from failover.connect.client import ConnectClient
 from failover.connect.mirrors import Mirror, mirrors, of_flow
@@ -107,7 +108,8 @@ def prepare(
 ) -> Prepared:
     """Validates the connectors of a flow and compares them with what runs; nothing is changed.
 
-    Raises ConnectRefused where ``stopped`` is asked of a Connect that cannot make connectors so, OperatorOwns.
+    Raises ConnectRefused where the workers have no MirrorMaker 2, or ``stopped`` is asked of a Connect that cannot make
+    connectors so; OperatorOwns.
     """
     found = client.connectors()
     version = client.worker().version
@@ -116,6 +118,7 @@ def prepare(
             f"{client.access.shown} runs Kafka {version}: a connector begins to run as soon as it is made",
             hint="Kafka 3.7 can make one that is stopped; pause cannot be told in time",
         )
+    _require_plugins(client)
     running = of_flow(mirrors(found), flow.source.alias, flow.target.alias)
     connectors = wanted_connectors(flow, running, prefix, own)
     steps = []
@@ -189,6 +192,15 @@ def _shown(value: str | None, hidden: bool) -> str:
     if value is None:
         return ""
     return MASK if hidden and value else value
+
+
+def _require_plugins(client: ConnectClient) -> None:
+    known = {kind_of(plugin.class_) for plugin in client.plugins()}
+    if missing := [kind for kind in CONNECTORS if kind not in known]:
+        raise ConnectRefused(
+            f"the workers at {client.access.shown} have no {missing[0]} connector of MirrorMaker 2",
+            hint="its jars, connect-mirror and connect-mirror-client, belong on their plugin.path",
+        )
 
 
 def _numbers(version: str) -> tuple[int, int]:

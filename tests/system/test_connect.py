@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -140,6 +141,7 @@ def test_an_operator_that_resumes_what_was_stopped_is_named(deployed: OnConnect)
     def operate() -> None:
         with ConnectClient(access) as client:
             deployed.pair.b.until(lambda: client.status(name).connector.state == "STOPPED", what="it stops", every=0.2)
+            time.sleep(2)  # an operator is slower than two looks at what was stopped
             client.act(name, "resume")
 
     with ThreadPoolExecutor(1) as operator:

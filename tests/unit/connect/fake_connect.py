@@ -38,6 +38,8 @@ class FakeConnect:
         self.credentials = ""
         self.answer: tuple[int, bytes] | None = None
         self.cluster_id = "target-id"
+        self.plugins = [SOURCE, CHECKPOINT, HEARTBEAT]
+        self.version = "4.1.1"
         self._looks: int | None = None
 
     def add(
@@ -66,9 +68,14 @@ class FakeConnect:
 
     def handle(self, method: str, path: str, query: str, body: Any) -> tuple[int, Any]:
         if path in ("", "/"):
-            return 200, {"version": "4.1.1", "commit": "abc", "kafka_cluster_id": self.cluster_id}
+            return 200, {"version": self.version, "commit": "abc", "kafka_cluster_id": self.cluster_id}
+        if path == "/connectors" and method == "POST":
+            self.add(body["name"], body["config"], body["initial_state"], ())
+            return 201, {"name": body["name"]}
         if path == "/connectors":
             return 200, self._all()
+        if path == "/connector-plugins":
+            return 200, [{"class": class_, "type": "source", "version": "4.1.1"} for class_ in self.plugins]
         if match := re.fullmatch(r"/connector-plugins/[^/]+/config/validate", path):
             rows = [{"definition": {}, "value": {"name": k, "errors": v}} for k, v in self.errors.items()]
             return 200, {"name": match.group(), "error_count": len(rows), "configs": rows}

@@ -119,3 +119,20 @@ def test_heartbeats_switched_off_leave_a_running_connector_alone(fake, client, t
     assert [step.kind for step in found.steps] == ["source", "checkpoint"]
     assert found.extra == ("a-b-heartbeat",)
     assert "a-b-heartbeat" in deployment_text(found)
+
+
+def test_workers_without_mirror_maker_are_told_what_they_lack(fake, client, flow):
+    fake.plugins = [SOURCE]
+    with pytest.raises(ConnectRefused, match="no checkpoint connector") as raised:
+        prepare(client, flow)
+    assert "plugin.path" in raised.value.hint
+
+
+def test_new_connectors_can_be_made_without_running(fake, client, flow):
+    ready = prepare(client, flow, stopped=True)
+    deploy(client, ready, say=lambda _: None)
+    assert fake.states() == dict.fromkeys(("a-b-source", "a-b-checkpoint", "a-b-heartbeat"), "STOPPED")
+    assert fake.connectors["a-b-source"]["config"]["topics"] == "orders.*"
+    fake.version = "3.6.2"
+    with pytest.raises(ConnectRefused, match=r"runs Kafka 3\.6\.2"):
+        prepare(client, flow, stopped=True)
