@@ -66,7 +66,7 @@ class CheckpointsNow(msgspec.Struct, frozen=True, kw_only=True):
 class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
     """Is one flow. Times are epoch seconds unless said otherwise.
 
-    ``polled``, ``polled_bytes``: read from the source; ``records``, ``bytes``: acknowledged by the target;
+    ``halted``: its partitions were let go, because somebody wanted that. ``polled``, ``polled_bytes``: read from the source; ``records``, ``bytes``: acknowledged by the target;
     ``pending``: records between the two. ``left_out``: offsets of the source that are no records of the target's.
     ``batches``: by what was done to them, ``sizes``: records of one. ``faults``: by side and Kafka's code. ``heard``:
     when each side answered last. ``commits``: rounds of positions written and refused, and milliseconds a round.
@@ -78,6 +78,7 @@ class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
     target: str
     at: float
     partitions: tuple[PartitionNow, ...]
+    halted: bool
     polled: int
     polled_bytes: int
     left_out: int
@@ -144,6 +145,7 @@ def flow_now(parts: Parts, now: float) -> FlowNow:
         target=parts.flow.target,
         at=now,
         partitions=tuple(partitions),
+        halted=engine.hold.halted,
         polled=polled,
         polled_bytes=polled_bytes,
         left_out=left_out,

@@ -85,7 +85,7 @@ class History:
             "bytes_rate": size,
             "partitions": len(seen.partitions),
             "still": len(still),
-            "starting": sum(1 for part in seen.partitions if not part.open and not part.reason),
+            "starting": 0 if seen.halted else sum(1 for part in seen.partitions if not part.open and not part.reason),
             "silent": {side: now - at for side, at in seen.heard.items()},
             "copied_heartbeat": None if seen.copied_heartbeat is None else now - seen.copied_heartbeat / 1000,
             "trouble": [[str(part.source), part.reason] for part in still[:_SHOWN]],

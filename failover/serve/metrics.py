@@ -190,9 +190,10 @@ def _heartbeat(page: Page, where: str, beat: int | None) -> None:
 def _own(page: Page, seen: FlowNow) -> None:
     ends = {"source": seen.source, "target": seen.target}
     where = labels(ends)
-    states = {"copying": 0, "starting": 0, "standing_still": 0}
+    closed = "stopped" if seen.halted else "starting"
+    states = {"copying": 0, "starting": 0, "standing_still": 0, "stopped": 0}
     for part in seen.partitions:
-        states["standing_still" if part.reason else "copying" if part.open else "starting"] += 1
+        states["copying" if part.open and not part.reason else "standing_still" if part.reason else closed] += 1
 
     def add(name: str, kind: str, said: str, *samples: Sample) -> None:
         page.add(f"failover_{name}", "counter" if kind == "counter" else "gauge", said, samples)

@@ -86,6 +86,7 @@ def flow(*partitions: PartitionNow, **changes: Any) -> FlowNow:
         target="B",
         at=NOW,
         partitions=parts,
+        halted=False,
         polled=123,
         polled_bytes=12300,
         left_out=3,

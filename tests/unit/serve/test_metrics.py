@@ -103,12 +103,19 @@ def test_our_own(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "state"), [({}, "copying"), ({"open": False}, "starting"), ({"reason": "refused"}, "standing_still")]
+    ("change", "halted", "state"),
+    [
+        ({}, False, "copying"),
+        ({"open": False}, False, "starting"),
+        ({"open": False}, True, "stopped"),
+        ({"reason": "refused"}, False, "standing_still"),
+        ({"reason": "refused", "open": False}, True, "standing_still"),
+    ],
 )
-def test_partitions_are_counted_by_what_they_do(tmp_path, change, state):
-    found = page(tmp_path, flow(partition(**change)))
+def test_partitions_are_counted_by_what_they_do(tmp_path, change, halted, state):
+    found = page(tmp_path, flow(partition(**change), halted=halted))
     counts = {sample["state"]: value for sample, value in found["failover_partitions"]}
-    assert counts == {"copying": 0, "starting": 0, "standing_still": 0} | {state: 1}
+    assert counts == {"copying": 0, "starting": 0, "standing_still": 0, "stopped": 0} | {state: 1}
 
 
 def test_rpo_is_unknown_while_nothing_is_known_and_nothing_where_nothing_is_mirrored(tmp_path):
