@@ -66,12 +66,13 @@ class CheckpointsNow(msgspec.Struct, frozen=True, kw_only=True):
 class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
     """Is one flow. Times are epoch seconds unless said otherwise.
 
-    ``halted``: its partitions were let go, because somebody wanted that. ``polled``, ``polled_bytes``: read from the source; ``records``, ``bytes``: acknowledged by the target;
-    ``pending``: records between the two. ``left_out``: offsets of the source that are no records of the target's.
-    ``batches``: by what was done to them, ``sizes``: records of one. ``faults``: by side and Kafka's code. ``heard``:
-    when each side answered last. ``commits``: rounds of positions written and refused, and milliseconds a round.
-    ``heartbeat``: the last one written (epoch ms), ``copied_heartbeat``: the newest of the source's that is copied
-    (epoch ms), None before either. ``checkpoints``: None where they are switched off.
+    ``halted``: its partitions were let go, because somebody wanted that. ``polled``, ``polled_bytes``: read from the
+    source; ``records``, ``bytes``: acknowledged by the target; ``pending``: records between the two. ``left_out``:
+    offsets of the source that are no records of the target's. ``batches``: by what was done to them, ``sizes``:
+    records of one. ``faults``: by side and Kafka's code. ``heard``: when each side answered last. ``commits``: rounds
+    of positions written and refused, and milliseconds a round. ``heartbeat``: the last one written (epoch ms),
+    ``copied_heartbeat``: the newest of the source's that is copied (epoch ms), None before either. ``checkpoints``:
+    None where they are switched off.
     """
 
     source: str
