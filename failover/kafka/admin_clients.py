@@ -55,7 +55,7 @@ class Connections:
         self._lock = threading.Lock()
         self._complaints: dict[str, str] = {}
         self._refused: str | None = None
-        self._ended: str | None = None
+        self._enders: set[str] = set()
         self._answered = False
         self._brief = False
         self._verdict: ClusterError | None = None
@@ -111,10 +111,11 @@ class Connections:
         One that takes TLS sessions and ends each before it answers anything refuses them: its alert may be lost as it
         closes, and that must not pass for a dead cluster.
         """
-        if self._ended is not None:
+        if self._enders:
             return self.decide(
                 CredentialsRefused(
-                    f"cluster {self.alias}: {self._ended} ends each TLS session before it answers anything",
+                    f"cluster {self.alias}: {', '.join(sorted(self._enders)[:3])} ends each TLS session before it "
+                    "answers anything",
                     alias=self.alias,
                     hint="does it want a client certificate (ssl.client.auth=required) that is missing or not trusted? "
                     f"Check failover.cluster.{self.alias}.ssl.keystore.location (else MM2's)",
@@ -276,8 +277,11 @@ class Connections:
             self._refused = f"{what} at {server}" if server else what
         elif code != "_ALL_BROKERS_DOWN" and len(self._complaints) < 100:
             self._complaints[server] = _in_words(code, server, what)
-            if self._settings.tls is not None and "APIVERSION_QUERY" in text and "timed out" not in text.lower():
-                self._ended = server
+            ended = "APIVERSION_QUERY" in text and "timed out" not in text.lower()
+            if ended and self._settings.tls is not None:
+                self._enders.add(server)
+            else:  # what it did last counts: it may have died since
+                self._enders.discard(server)
 
     def decide(self, error: ClusterError) -> ClusterError:
         """Keeps the first verdict on the whole cluster and gives it back."""

@@ -132,6 +132,13 @@ def test_a_cluster_that_ends_each_tls_session_is_not_dead() -> None:
     assert "client certificate" in found.hint
 
 
+def test_a_broker_that_ended_a_session_and_then_died_is_dead() -> None:
+    connections = Connections("primary", TLS, timeout=TIMEOUT)
+    complain(connections, "_TRANSPORT", f"ssl://h:1/bootstrap: Disconnected {STATE}")
+    complain(connections, "_TRANSPORT", "ssl://h:1/bootstrap: Connect to ipv4#1.2.3.4:1 failed: Connection refused")
+    assert isinstance(connections.silent(TIMEOUT), ClusterUnreachable)
+
+
 @pytest.mark.parametrize(
     ("settings", "text"),
     [
