@@ -21,6 +21,8 @@ def secret_value(folder: Path, path: str, key: str) -> str:
     for root in (folder / namespace, folder) if namespace else (folder,):
         values = _values(root, name)
         if values is not None:
+            if key in values:
+                return values[key].decode("utf-8")
             fitting = [values[found] for found in sorted(values) if fnmatch.fnmatchcase(found, key)]
             if not fitting:
                 raise LookupError(f"the secret {name} in {root} has no key {key}")

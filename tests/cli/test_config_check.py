@@ -95,6 +95,35 @@ def test_what_cannot_be_read_is_no_finding(folder):
     assert isinstance(run("--config", "x.json").exception, ConfigError)
 
 
+RESOURCE = """\
+apiVersion: kafka.strimzi.io/v1
+kind: KafkaMirrorMaker2
+metadata: {name: mirror}
+spec:
+  version: 4.1.0
+  target: {alias: standby, bootstrapServers: "s1:9092"}
+  mirrors:
+    - source:
+        alias: primary
+        bootstrapServers: p1:9092
+        authentication: {type: plain, username: mm2, passwordSecret: {secretName: login, password: pw}}
+      sourceConnector: {config: {offset-syncs.topic.location: target}}
+      checkpointConnector: {config: {offset-syncs.topic.location: target}}
+"""
+
+
+def test_a_strimzi_resource_with_its_secrets(folder):
+    (folder / "mirror.yaml").write_text(RESOURCE)
+    missing = run("--config", "mirror.yaml")
+    assert missing.return_value == 3
+    assert "kubectl get secret login -o yaml > DIR/login.yaml" in missing.stdout
+    (folder / "secrets" / "login").mkdir(parents=True)
+    (folder / "secrets" / "login" / "pw").write_text("hunter2")
+    complete = run("--config", "mirror.yaml", "--secrets-dir", "secrets")
+    assert (complete.return_value, "hunter2" in complete.output) == (0, False)
+    assert complete.stdout.startswith("mirror.yaml: 1 remark\nflows: primary->standby\n")
+
+
 def test_hostile_text_comes_out_inert(folder):
     (folder / "mm2.properties").write_text(FILE.replace("task.max", r"\u001b[2Jtask.max"))
     result = run()

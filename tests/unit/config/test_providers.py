@@ -88,7 +88,7 @@ class TestKubernetesSecrets:
         return str(tmp_path)
 
     def test_mounted_or_as_kubectl_prints_them(self, folder):
-        assert resolved("${p:mounted:a.crt}", SECRETS, secrets_dir=folder) == "ONE"
+        assert resolved("${p:mounted:a.crt}", SECRETS, secrets_dir=folder) == "ONE\n"
         assert resolved("${p:other/listed:pw}", SECRETS, secrets_dir=folder) == "hunter2"
         assert resolved("${p:listed:u}", SECRETS, secrets_dir=folder) == "me"
         assert resolved("${p:ns/listed:pw}", SECRETS, secrets_dir=folder) == "of ns"
