@@ -9,6 +9,7 @@ from typing import Any, NoReturn
 from urllib.parse import quote_plus, urlencode, urlsplit
 
 from failover.config.oauth import ClientCredentials, Token, token_of
+from failover.config.secret import MASK, Secret
 from failover.config.tls import ssl_context
 from failover.errors import TokenUnavailable
 
@@ -82,7 +83,7 @@ def _ask(source: ClientCredentials) -> Token:
         ) from None
     said = _json(body)
     if answer.status != 200:
-        _refused(place, answer.status, said)
+        _refused(place, answer.status, said, source.client_secret)
     text = said.get("access_token") or said.get("id_token")
     if not isinstance(text, str) or not text.isascii() or not text.isprintable() or " " in text:
         raise TokenUnavailable(
@@ -118,10 +119,10 @@ def _json(body: bytes) -> dict[str, Any]:
     return said if isinstance(said, dict) else {}
 
 
-def _refused(place: str, status: int, said: dict[str, Any]) -> NoReturn:
-    # Only these two fields (RFC 6749, section 5.2): an answer may repeat what it was sent.
+def _refused(place: str, status: int, said: dict[str, Any], secret: Secret) -> NoReturn:
+    # Only these two fields (RFC 6749, section 5.2), and with care: an answer may repeat what it was sent.
     code = str(said.get("error", ""))[:60]
-    detail = str(said.get("error_description", ""))[:200]
+    detail = str(said.get("error_description", "")).replace(secret.reveal(), MASK)[:200]
     told = ": ".join(part for part in (code, detail) if part)
     raise TokenUnavailable(
         f"the token endpoint {place} answers {status}" + (f", {told}" if told else ""),

@@ -240,6 +240,7 @@ def test_what_passes_is_asked_for_again():
     [
         (401, {"error": "invalid_client", "error_description": "bad secret"}, "401, invalid_client: bad secret",
          "clientSecret", 1),
+        (401, {"error": "no", "error_description": "'hunter2&ü' is wrong"}, "no: '********' is wrong", "clientId", 1),
         (400, {"error": "invalid_scope"}, "answers 400, invalid_scope", "check scope", 1),
         (404, b"<html>", "answers 404", "token.endpoint.url", 1),
         (302, b"", "answers 302", "token.endpoint.url", 1),
