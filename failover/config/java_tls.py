@@ -84,6 +84,7 @@ def _store(reader: ClientReader, kind: str) -> Store | None:
         path,
         where=reader.where(location),
         password=reader.secret(password),
+        password_where=reader.where(password),
         password_setting=reader.own(password),
         key_setting=reader.own("ssl.key.password"),
     )

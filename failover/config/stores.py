@@ -27,13 +27,14 @@ _OUTDATED = "keytool -importkeystore -srckeystore {path} -destkeystore {path}.p1
 class Store(msgspec.Struct, frozen=True):
     """Is one trust or key store as configured.
 
-    ``where`` names the setting that holds the path, ``password_setting`` the one an operator would give its password
-    in; ``key_setting`` that of the key's own password.
+    ``where`` names the setting that holds the path, ``password_where`` the one that holds the password;
+    ``password_setting`` is the one an operator would give it in, ``key_setting`` that of the key's own password.
     """
 
     path: str
     where: str
     password: Secret | None
+    password_where: str
     password_setting: str
     key_setting: str = ""
 
@@ -138,7 +139,7 @@ class Store(msgspec.Struct, frozen=True):
             )
         return ConfigError(
             f"{self.where}: the password does not open {self.path}, or the file was changed since it was written",
-            hint=f"check {self.password_setting} with: keytool -list -keystore {self.path}",
+            hint=f"check {self.password_where} with: keytool -list -keystore {self.path}",
         )
 
     def _damaged(self, what: str) -> ConfigError:

@@ -154,7 +154,7 @@ class Wrong(NamedTuple):
         Wrong("oauth", 'clientSecret="', 'clientSecret="x', 8, "cluster b cannot be logged in to", "clientSecret"),
         Wrong("oauth", "https://", "http://", 8, "cluster b cannot be logged in to: the token endpoint", "endpoint"),
         Wrong("oauth", "/ca.pem", "/no.pem", 2, "no.pem cannot be read", "check the path"),
-        Wrong("mtls-jks", STORE_PASSWORD, "x", 2, "the password does not open", "cluster.b.ssl.keystore.password"),
+        Wrong("mtls-jks", STORE_PASSWORD, "x", 2, "the password does not open", "check b.ssl.keystore.password ("),
         Wrong("mtls-jks", KEY_PASSWORD, "x", 2, "the password of the key 'own'", "failover.cluster.b.ssl.key.password"),
         Wrong("mtls-pkcs12", "keystore.p12", "none.p12", 2, "none.p12 cannot be read", "check the path"),
         Wrong("mtls-pem", "b.ssl.truststore.location", "b.x", 8, "certificate verify failed", "truststore.location"),
@@ -208,6 +208,7 @@ def test_secrets_reach_no_output_no_file_and_no_topic(scene: Scene) -> None:
     tokens = scene.settings("oauth")
     done = scene.run(tokens, "execute", *chosen, "--yes", "--settle", "0", "--log-format", "json")
     assert done.code == 0, done.err
+    assert scene.run(tokens, "status").code == 0
     assert scene.run(tokens, "plan", "--set", "b.sasl.mechanism=GSSAPI").code == 2
     assert scene.run(tokens, "plan", "--set", "b.sasl.jaas.config=x required clientSecret=it").code == 2
     scene.endpoint.down = True

@@ -26,6 +26,7 @@ def store(path: Path | str, password: str | None = PASSWORD) -> Store:
         str(STORES / path),
         where="A.ssl.keystore.location (f:7)",
         password=Secret(password) if password is not None else None,
+        password_where="A.ssl.keystore.password (f:8)",
         password_setting="failover.cluster.A.ssl.keystore.password",
         key_setting="failover.cluster.A.ssl.key.password",
     )
@@ -83,7 +84,7 @@ def test_a_wrong_password_is_named_with_the_setting_that_holds_it(name):
     error = refused(wrong.certificates if trusted else lambda: wrong.identity(None))
     assert "A.ssl.keystore.location (f:7): the password does not open" in error.message
     assert f"{STORES}/{name}" in error.message
-    assert "failover.cluster.A.ssl.keystore.password" in error.hint
+    assert error.hint.startswith("check A.ssl.keystore.password (f:8) with: keytool -list")
     assert "hunter2" not in error.message + error.hint
 
 
