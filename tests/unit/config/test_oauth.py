@@ -206,7 +206,7 @@ def endpoint(*answers: tuple[int, object]) -> Iterator[tuple[str, list[tuple[dic
 
 
 def credentials(url: str, **options: Any) -> ClientCredentials:
-    given = {"client_id": "app", "client_secret": Secret("hunter2&ü"), "backoff_seconds": 0.001}
+    given: dict[str, Any] = {"client_id": "app", "client_secret": Secret("hunter2&ü"), "backoff_seconds": 0.001}
     return ClientCredentials(url=url, **(given | options))
 
 
