@@ -8,6 +8,7 @@ from collections.abc import Iterator
 import msgspec
 
 from failover.checks.look import count, some, span
+from failover.kafka.tools import shell
 from failover.model.plan import Finding, Severity
 from failover.model.status import Status
 
@@ -60,13 +61,15 @@ def groups_not_ready(status: Status) -> Iterator[Finding]:
     none = status.cost.groups_ready == 0
     reasons = sorted({reason for row in waiting for reason in row.reasons})
     why = f" ({some(reasons)})" if reasons else ""
+    without = "" if status.back else f" without {status.source.alias}"
     yield Finding(
         "groups-not-ready",
         Severity.ERROR if none else Severity.WARNING,
         some(row.group for row in waiting),
         f"{'none' if none else f'{len(waiting):,}'} of {count(len(status.groups), 'group')} would "
-        f"{'be ready' if none else 'be left behind or moved in part'} without {status.source.alias}{why}",
-        f"failover plan --source-down --group {waiting[0].group} says what is missing; failover checkpoint keeps it",
+        f"{'be ready' if none else 'be left behind or moved in part'}{without}{why}",
+        f"failover plan --{'' if status.back else 'source-down --'}group {shell(waiting[0].group)} says what is missing"
+        + ("" if status.back else "; failover checkpoint keeps it"),
     )
 
 
@@ -95,6 +98,8 @@ def replication_lag(status: Status, limits: Limits) -> Iterator[Finding]:
 def heartbeat_stale(status: Status, limits: Limits) -> Iterator[Finding]:
     """Heartbeats were mirrored and no longer are, or none ever was although they are switched on."""
     beat, target = status.heartbeat, status.target.alias
+    if status.back:
+        return
     if beat.state == "none":
         yield Finding(
             "heartbeat-missing",

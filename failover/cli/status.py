@@ -82,8 +82,10 @@ def take_looks(settings: Settings, look: Looking, connectors: tuple[ConnectorSta
     memory = recall(state_folder(settings, look.config), look.selected)
     both = look.snapshot(Selection(), content=False, earlier=memory.earlier)
     live = both.source.status.answers
-    # The same target without the source: what there would be to go by if it died this second.
-    alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier) if live else None
+    alone = None
+    if live and not look.flow.info.reversed:
+        # The same target without the source: what there would be to go by if it died this second.
+        alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier)
     both, beside = read_beside(look.flow, both, look.open)
     flow = look.selected.flow
     plan = _plan(both, memory.plan)

@@ -123,13 +123,18 @@ class Cost(msgspec.Struct, frozen=True):
 
 
 class Status(msgspec.Struct, frozen=True, kw_only=True, tag_field="kind", tag="failover.status"):
-    """Is one look at a flow. ``as_of``: when the source was last known, None while it answers."""
+    """Is one look at a flow.
+
+    ``as_of``: when the source was last known, None while it answers. ``back``: the flow is the way back of the one that
+    is configured; nothing is copied on it, and groups are ready by what both clusters tell.
+    """
 
     taken: datetime
     source: PlannedCluster
     target: PlannedCluster
     readiness: Readiness
     as_of: datetime | None
+    back: bool
     cost: Cost
     heartbeat: HeartbeatStatus
     replicators: tuple[Replicator, ...]

@@ -45,7 +45,8 @@ class Looks(msgspec.Struct, frozen=True):
     """Is what a status is made from.
 
     ``both``: the look at both clusters, ``plan`` what was decided from it; ``alone``, ``alone_plan``: the target alone
-    (the same ones where the source gives no answer). ``heartbeats``: whether heartbeats are to be expected.
+    (the same ones where the source gives no answer, and on the way back). ``heartbeats``: whether they are to be
+    expected.
     """
 
     both: Snapshot
@@ -69,6 +70,7 @@ def make_status(looks: Looks, limits: Limits = Limits()) -> Status:  # noqa: B00
         target=looks.plan.target,
         readiness=Readiness.READY,
         as_of=None if live else _last_known(both),
+        back=both.flow.reversed,
         cost=_cost(looks, partitions, groups),
         heartbeat=_heartbeat(looks),
         replicators=tuple(_replicators(looks)),

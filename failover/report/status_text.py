@@ -86,7 +86,10 @@ def answers(status: Status) -> Iterator[tuple[str, str]]:
     """Answers what an operator asks first, as (label, text)."""
     source = inert_line(status.source.alias)
     cost = status.cost
-    if status.as_of is None:
+    if status.back:
+        target = inert_line(status.target.alias)
+        yield "GOING BACK", f"from {source} to {target} now: {_reread(status)}; {_ready(status)}"
+    elif status.as_of is None:
         yield "IF NOW", f"if {source} died this second: {_loss(status)}; {_reread(status)}; {_ready(status)}"
     else:
         known = f"as of {clock(status.as_of, status.taken)} ({age(status.as_of, status.taken)})"
@@ -98,6 +101,8 @@ def answers(status: Status) -> Iterator[tuple[str, str]]:
         yield "TARGET", f"{inert_line(status.target.state.upper())}: {inert_line(status.target.detail)}"
     if cost.groups_ready:
         yield "THEN", f"execute takes about {duration(cost.execute_seconds)}"
+    if status.back:
+        return
     yield "HEARTBEAT", _heartbeat(status)
     programs = [f"{inert_line(one.program)} ({inert_line(one.detail)})" for one in status.replicators]
     yield "COPIED BY", "; ".join(programs) or "nothing on the target tells (MM2 on Kafka Connect leaves no sign there)"

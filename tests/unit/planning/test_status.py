@@ -27,6 +27,7 @@ from failover.report.encode import to_json
 from failover.report.status_text import status_markdown, status_text
 from tests.fake_cluster import FakeCluster
 from tests.unit.inventory.scene import NOW, Scene, flow
+from tests.unit.inventory.test_failback import Failed
 
 AT = int(NOW.timestamp() * 1000)
 ORDERS, COPY = TopicPartition("orders", 0), TopicPartition("a.orders", 0)
@@ -338,6 +339,23 @@ def test_a_thousand_partitions_and_groups_cost_few_requests_and_fold(tmp_path):
     small.group("g", 99, checkpoint=99)
     small.status()
     assert len(small.b.calls) >= len(scene.b.calls) - 4
+
+
+def test_the_way_back_is_ready_by_what_both_clusters_tell(tmp_path):
+    """Nothing is copied on it: what counts is whether groups find their places among the originals."""
+    failed = Failed(tmp_path)
+    failed.syncs()
+    failed.b.group("g", {COPY: 900})
+    both = failed.look(content=False)
+    both, beside = read_beside(failed.flow, both, {"a": failed.a, "b": failed.b}.__getitem__)
+    plan = planned(both)
+    status = make_status(Looks(both, plan, both, plan, beside, heartbeats=True), LIMITS)
+    assert status.back
+    assert status.partitions == ()
+    assert [(row.group, row.ready) for row in status.groups] == [("g", True)]
+    text = status_text(status)
+    assert "GOING BACK   from b to a now:" in text
+    assert "HEARTBEAT" not in text
 
 
 def test_every_form_of_it_is_narrow_and_inert(at_work):
