@@ -19,12 +19,13 @@ class Target(enum.Enum):
 class Switch:
     """Is one connector's. ``target``: what is wanted; ``reached``: what was wanted when it was last obeyed.
 
-    ``turns`` counts changes, a restart being one.
+    ``turns`` counts changes, a restart being one. ``let_go``: it was stopped and has not run since.
     """
 
     def __init__(self) -> None:
         self.target = self.reached = Target.RUNNING
         self.turns = 0
+        self.let_go = False
         self._changed = asyncio.Event()
 
     def turn(self, target: Target) -> None:
@@ -37,6 +38,12 @@ class Switch:
         """Has it begin again, if it is to run."""
         if self.target is Target.RUNNING:
             self._tell()
+
+    def obeyed(self, target: Target) -> None:
+        """Notes that what was wanted is done."""
+        self.reached = target
+        if target is not Target.PAUSED:
+            self.let_go = target is Target.STOPPED
 
     async def after(self, turns: int) -> None:
         """Waits until something is wanted that was not at ``turns``."""
@@ -69,7 +76,7 @@ async def under(switch: Switch, work: Callable[[], Awaitable[None]]) -> None:
         change = asyncio.ensure_future(switch.after(turns))
         task = asyncio.ensure_future(work()) if switch.target is Target.RUNNING else None
         try:
-            switch.reached = switch.target
+            switch.obeyed(switch.target)
             await asyncio.wait([change] if task is None else [change, task], return_when=asyncio.FIRST_COMPLETED)
             if task is not None and task.done():
                 return task.result()
@@ -81,7 +88,10 @@ async def under(switch: Switch, work: Callable[[], Awaitable[None]]) -> None:
 
 
 async def obey(switch: Switch, copying: Copying) -> None:
-    """Has the copying do what the switch wants, until cancelled."""
+    """Has the copying do what the switch wants, until cancelled.
+
+    What is paused after it was stopped stays let go, as in Kafka Connect.
+    """
     turns = switch.turns
     while True:
         before, turns = turns, switch.turns
@@ -91,9 +101,8 @@ async def obey(switch: Switch, copying: Copying) -> None:
                 await copying.halt()
             copying.resume()
         elif target is Target.PAUSED:
-            copying.resume()
             copying.pause()
         else:
             await copying.halt()
-        switch.reached = target
+        switch.obeyed(target)
         await switch.after(turns)

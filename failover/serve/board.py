@@ -105,9 +105,9 @@ class Connector(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """Gives how many tasks it has: one, unless it is stopped or switched off by a setting."""
+        """Gives how many tasks it has: one, unless it was stopped or is switched off by a setting."""
         off = self.flow.open is not None and self.kind not in self.flow.open.works
-        return 0 if off or self.state is State.STOPPED else 1
+        return 0 if off or self.switch.let_go else 1
 
     @property
     def stopped(self) -> bool:

@@ -12,7 +12,8 @@ from failover.config.settings import DEFAULT, Settings, make_setting
 from failover.errors import ConfigError
 from failover.serve.shapes import TYPE, Json
 
-_REQUIRED = ("name", "connector.class", "source.cluster.alias", "target.cluster.alias")
+_REQUIRED = ("name", "connector.class", "source.cluster.alias")
+_TARGET = {"target.cluster.alias": "target"}
 _CHOICES = {"offset-syncs.topic.location": ("source", "target"), "use.defaults.from": ("source", "target")}
 _LISTS = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
 
@@ -25,7 +26,8 @@ def plugins() -> list[Json]:
 def definitions(kind: str) -> list[Json]:
     """Gives what ``GET /connector-plugins/{p}/config`` answers."""
     required = [_definition(key, None) for key in _REQUIRED]
-    return required + [_definition(key, default) for key, default in connector_defaults(kind, ASSUMED_VERSION).items()]
+    defaults = {**_TARGET, **connector_defaults(kind, ASSUMED_VERSION)}
+    return required + [_definition(key, default) for key, default in defaults.items()]
 
 
 def validate(kind: str, given: Mapping[str, str | None]) -> Json:
@@ -75,7 +77,7 @@ def _definition(key: str, default: str | None) -> Json:
 def _type(key: str, default: str | None) -> str:
     if key in _LISTS:
         return "LIST"
-    if key.endswith(".class"):
+    if key.endswith(".class") and key != "connector.class":
         return "CLASS"
     if default in ("true", "false"):
         return "BOOLEAN"

@@ -92,7 +92,8 @@ def test_copying_obeys():
 
         copying.told.clear()
         switch.turn(Target.PAUSED)
-        await told("resume", "pause", reached=Target.PAUSED)
+        await told("pause", reached=Target.PAUSED)
+        assert not switch.let_go
         switch.turn(Target.RUNNING)
         await told("resume", reached=Target.RUNNING)
         switch.restart()
@@ -105,6 +106,14 @@ def test_copying_obeys():
         switch.turn(Target.RUNNING)
         copying.halting.set()
         await told("halt", "resume", reached=Target.RUNNING)
+        switch.turn(Target.STOPPED)
+        await told("halt", reached=Target.STOPPED)
+        switch.turn(Target.PAUSED)
+        await told("pause", reached=Target.PAUSED)
+        assert switch.let_go  # what was stopped is not opened to pause
+        switch.turn(Target.RUNNING)
+        await told("resume", reached=Target.RUNNING)
+        assert not switch.let_go
         task.cancel()
         await asyncio.gather(task, return_exceptions=True)
 

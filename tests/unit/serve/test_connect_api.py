@@ -128,7 +128,7 @@ def test_a_state_shows_once_it_is_reached(tmp_path):
     switch = made.connectors[SOURCE].switch
     switch.turn(Target.STOPPED)
     assert call(made, "GET", f"{ONE}/status")[1]["connector"]["state"] == "RUNNING"
-    switch.reached = Target.STOPPED
+    switch.obeyed(Target.STOPPED)
     status = call(made, "GET", f"{ONE}/status")[1]
     assert (status["connector"]["state"], status["tasks"]) == ("STOPPED", [])
     assert call(made, "GET", f"{ONE}/tasks")[1] == []
@@ -184,7 +184,6 @@ def test_validation_names_what_is_wrong(tmp_path):
     given = {
         "name": "x",
         "connector.class": "org.apache.kafka.connect.mirror.MirrorSourceConnector",
-        "source.cluster.alias": "A",
         "offset.lag.max": "many",
         "refresh.topics.enabled": "true # yes",
         "offset-syncs.topic.location": "nowhere",
@@ -193,7 +192,7 @@ def test_validation_names_what_is_wrong(tmp_path):
     wrong = {each["value"]["name"]: each["value"]["errors"] for each in found["configs"] if each["value"]["errors"]}
     assert status == 200
     assert set(wrong) == {
-        "target.cluster.alias",
+        "source.cluster.alias",
         "offset.lag.max",
         "refresh.topics.enabled",
         "offset-syncs.topic.location",

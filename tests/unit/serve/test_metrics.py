@@ -131,7 +131,7 @@ def test_a_paused_and_a_failed_connector_show(tmp_path):
     made = board(tmp_path, flow())
     switch = made.connectors[SOURCE].switch
     switch.turn(Target.PAUSED)
-    switch.reached = Target.PAUSED
+    switch.obeyed(Target.PAUSED)
     metrics = Metrics(made, clock=lambda: NOW)
     found = samples(metrics.render())
     assert one(found, "kafka_connect_connector_status", connector=f'"{SOURCE}"', status="paused") == 1
