@@ -16,6 +16,9 @@ import pytest
 from failover.lab import ADMIN
 from failover.lab.side import Side
 from failover.mm2.checkpoint import Checkpoint
+from failover.model.groups import Commit
+from failover.model.names import TopicPartition
+from tests.system.inventory_side import cluster
 from tests.system.pair import Pair, Ran
 from tests.system.typed import by_name, error_object, findings, kept, offsets, one_error
 
@@ -289,3 +292,39 @@ def test_one_dead_broker_of_three_holds_nothing_up(crowd: Scene, record_property
     # its replicas are still missed
     assert made["source"]["state"] == "degraded"
     assert {p["source_committed"] for group in made["groups"] for p in group["partitions"]} == {7}
+
+
+def test_five_thousand_groups_and_a_broker_that_does_not_answer(
+    crowd: Scene, record_property: Property, tmp_path: Path
+) -> None:
+    """Half of the groups have nothing to do with the flow; what the silent broker knows is missing, and said to be."""
+    pair, many = crowd.pair, 5_000
+    pair.lab.restart("a/3")
+    pair.a.until(lambda: 3 in pair.a.admin.list_topics(timeout=5).brokers, what="broker 3 is back", seconds=60)
+    other = pair.create_topic("a", "other")
+    topic = crowd.remote.removeprefix("a.")
+    commits = {
+        f"many-{number}": {TopicPartition(other if number % 2 else topic, 0): Commit(0)} for number in range(many)
+    }
+    done: list[object] = []
+    with cluster(pair, "a") as source:
+        source.commit(commits, lambda group, results: done.append(results))
+    assert len(done) == many
+    pair.lab.freeze("a/2")  # broker 3 coordinates no group again so soon
+    try:
+        ran = crowd.typed(
+            "source, 5,000 groups, 1 broker of 3 frozen", record_property, "plan", "--format", "json", state=tmp_path
+        )
+    finally:
+        pair.lab.thaw("a/2")
+    made = ran.json()
+    assert ran.code in (0, 4), ran.err
+    assert "broker 2 at" in findings(made)["source-degraded"]["message"]
+    seen = {group["group"] for group in made["groups"]}
+    left = {each["group"] for each in made["not_planned"]}
+    assert set(CROWD) <= seen
+    # the groups of the brokers that answer: those of the flow planned and the others named
+    assert many / 4 < len((seen | left) & commits.keys()) < many
+    assert {name for name in seen - set(CROWD) if int(name.removeprefix("many-")) % 2} == set()
+    ready = {group["group"] for group in made["groups"] if group["verdict"] == "ready"}
+    assert len(ready) > many / 10
