@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from failover.kafka.tools import shell
 from failover.model.translated import GroupTranslation, TranslatedOffset
 from failover.report.findings_text import markdown_table
 from failover.report.inert import inert_line, inert_markdown
@@ -29,7 +30,7 @@ def translation_text(found: GroupTranslation, *, width: int = 100) -> str:
         width=width,
         indent=0,
     )
-    lines.append(f"next: failover plan --group {inert_line(found.group)}")
+    lines.append(f"next: failover plan --group {shell(found.group)}")
     return "\n".join(lines) + "\n"
 
 
