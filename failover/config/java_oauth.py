@@ -93,7 +93,7 @@ def _kafka(reader: ClientReader, options: Mapping[str, str]) -> ClientCredential
     connect, read = (reader.milliseconds(f"sasl.login.{name}.timeout.ms") for name in ("connect", "read"))
     pause, longest = (reader.milliseconds(f"sasl.login.retry.backoff.{name}ms") for name in ("", "max."))
     return ClientCredentials(
-        url=url,
+        url=Secret(url),
         client_id=client_id,
         client_secret=Secret(client_secret),
         scope=reader.value("sasl.oauthbearer.scope") or options.get("scope", ""),
@@ -163,7 +163,7 @@ def _strimzi(reader: ClientReader, options: Mapping[str, str]) -> ClientCredenti
     connect = _number(options.get("oauth.connect.timeout.seconds", "5"), "oauth.connect.timeout.seconds", where)
     read = _number(options.get("oauth.read.timeout.seconds", "10"), "oauth.read.timeout.seconds", where)
     return ClientCredentials(
-        url=url,
+        url=Secret(url),
         client_id=client_id,
         client_secret=Secret(client_secret),
         scope=options.get("oauth.scope", ""),

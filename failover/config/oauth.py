@@ -48,10 +48,10 @@ class ClientCredentials(msgspec.Struct, frozen=True, kw_only=True):
     """Asks a token endpoint with an id and a secret (RFC 6749, section 4.4; Kafka: KIP-768).
 
     ``audience`` is Strimzi's addition. ``urlencode``: id and secret are URL-encoded before they become the Basic
-    header (Kafka: sasl.oauthbearer.header.urlencode). Times in seconds.
+    header (Kafka: sasl.oauthbearer.header.urlencode). An address may hold a password. Times in seconds.
     """
 
-    url: str
+    url: Secret
     client_id: str
     client_secret: Secret
     scope: str = ""

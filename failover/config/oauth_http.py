@@ -45,7 +45,7 @@ def request_token(source: ClientCredentials) -> Token:
 def _ask(source: ClientCredentials) -> Token:
     import urllib3
 
-    place = shown(source.url)
+    place = shown(source.url.reveal())
     context = ssl_context(source.tls) if source.tls is not None else None
     form = {"grant_type": "client_credentials"}
     form |= {name: value for name, value in (("scope", source.scope), ("audience", source.audience)) if value}
@@ -61,7 +61,7 @@ def _ask(source: ClientCredentials) -> Token:
         with urllib3.PoolManager(ssl_context=context, retries=False, num_pools=1) as pool:
             answer = pool.request(
                 "POST",
-                source.url,
+                source.url.reveal(),
                 body=urlencode(form),
                 headers=headers,
                 timeout=urllib3.Timeout(connect=source.connect_seconds, read=source.read_seconds),

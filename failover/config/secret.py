@@ -15,6 +15,8 @@ _SECRET_KEY: Final = re.compile(
     r"|(private|api|access)[._-]?key",
     re.IGNORECASE,
 )
+# The user and password that may stand in an address.
+_USER_INFO: Final = re.compile(r"(?<=://)[^/?#@\s]+(?=@)")
 
 
 class Secret:
@@ -58,3 +60,8 @@ class Secret:
 def is_secret_key(key: str) -> bool:
     """Tells whether a setting's name says that its value is a password, a key or the like."""
     return _SECRET_KEY.search(key) is not None
+
+
+def without_user_info(text: str) -> str:
+    """Masks the user and password in every address of a text (``https://user:password@host``)."""
+    return _USER_INFO.sub(MASK, text)

@@ -8,7 +8,7 @@ from typing import Literal
 
 import msgspec
 
-from failover.config.secret import MASK, Secret, is_secret_key
+from failover.config.secret import MASK, Secret, is_secret_key, without_user_info
 from failover.errors import ConfigError
 
 _LIST_SEPARATOR = re.compile(r"\s*,\s*")
@@ -63,7 +63,7 @@ class Setting(msgspec.Struct, frozen=True):
     @property
     def shown(self) -> str:
         """Gives the value as it may appear in any text."""
-        return MASK if isinstance(self.value, Secret) else self.value
+        return MASK if isinstance(self.value, Secret) else without_user_info(self.value)
 
     def named(self, key: str) -> Setting:
         """Gives the same value and origin under another effective key."""

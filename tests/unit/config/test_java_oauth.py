@@ -60,7 +60,7 @@ def refused(jaas: str = "", mechanism: str = "OAUTHBEARER", **pairs: str) -> Con
 def test_client_credentials_in_jaas(pairs):
     jaas = f'{MODULE} clientId="app" clientSecret="hunter2" scope="kafka";'
     assert source(jaas, **{ENDPOINT: URL}, **pairs) == ClientCredentials(
-        url=URL, client_id="app", client_secret=Secret("hunter2"), scope="kafka"
+        url=Secret(URL), client_id="app", client_secret=Secret("hunter2"), scope="kafka"
     )
 
 
@@ -83,7 +83,7 @@ def test_client_credentials_in_settings_of_their_own_win():
         },
     )
     assert found == ClientCredentials(
-        url=URL,
+        url=Secret(URL),
         client_id="app",
         client_secret=Secret("hunter2"),
         scope="kafka",

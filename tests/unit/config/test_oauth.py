@@ -207,7 +207,7 @@ def endpoint(*answers: tuple[int, object]) -> Iterator[tuple[str, list[tuple[dic
 
 def credentials(url: str, **options: Any) -> ClientCredentials:
     given: dict[str, Any] = {"client_id": "app", "client_secret": Secret("hunter2&ü"), "backoff_seconds": 0.001}
-    return ClientCredentials(url=url, **(given | options))
+    return ClientCredentials(url=Secret(url), **(given | options))
 
 
 def test_client_credentials_are_shown_as_kafka_shows_them():

@@ -5,7 +5,7 @@ import pickle
 
 import pytest
 
-from failover.config.secret import Secret, is_secret_key
+from failover.config.secret import Secret, is_secret_key, without_user_info
 
 
 @pytest.mark.parametrize(
@@ -53,3 +53,16 @@ def test_a_secret_shows_itself_only_when_asked():
     for leak in (pickle.dumps, copy.deepcopy):
         with pytest.raises(TypeError):
             leak(secret)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("https://me:hunter2@idp:1/t", "https://********@idp:1/t"),
+        ("http://a@h, http://b:c@h", "http://********@h, http://********@h"),
+        ("https://idp/t?to=a@b", "https://idp/t?to=a@b"),
+        ("a@b", "a@b"),
+    ],
+)
+def test_users_and_passwords_in_addresses_are_masked(text, shown):
+    assert without_user_info(text) == shown
