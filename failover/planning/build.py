@@ -219,7 +219,7 @@ class _Builder:
             source_members=len(source_info.members) if source_info is not None else None,
             verdict=(judged := verdict(partitions, refusal, bool(traces), found)),
             reasons=reasons(judged, partitions, refusal, found),
-            subscribe=self._subscribe(topics),
+            subscribe=self._subscribe(sorted({tp.topic for tp in everywhere}) or topics),
             local_topics=local_topics,
             partitions=partitions,
             when_free=when_free,

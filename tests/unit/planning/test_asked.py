@@ -258,6 +258,8 @@ def test_another_topic_is_no_part_of_the_plan():
     more.checkpoints["payments"][fees] = checkpoint(9, 9)
     made = plan(more, PlanOptions(topics=("orders",)))
     assert {p.topic for p in made.groups[0].partitions} == {"primary.orders"}
+    # its consumers must read the other one all the same
+    assert made.groups[0].subscribe == ("primary.fees", "fees", "primary.orders", "orders")
     [finding] = found(made, "topics-left-out")
     assert "1 group of this plan also stands on 1 topic that --topic leaves out: fees" in finding.message
     assert not found(plan(more), "topics-left-out")
