@@ -92,7 +92,7 @@ def test_old_names(tmp_path, key):
         ("A->B.consumer.isolation_level", "write A->B.consumer.isolation.level"),
         ("A.replication.factor", "reaches no connector"),
         ("nonsense.zz", "MM2 does not know nonsense.zz and ignores it; take it out"),
-        ("topics.regex", "MM2 does not read topics.regex; failover replicate does where topics is not set; write topics"),
+        ("topics.regex", "not read topics.regex; failover replicate does where topics is not set; write topics"),
         ("A->B.groups.regex", "write A->B.groups"),
         ("whitelist", "write topics"),
         (
