@@ -157,6 +157,11 @@ def flow_of_connector(connector: Connector) -> Pair:
             f"the connector {connector.name or settings.text('connector.class')} has no source.cluster.alias",
             hint="MirrorMaker 2 refuses it too; set source.cluster.alias and target.cluster.alias",
         )
+    if source == target:
+        raise ConfigError(
+            f"the connector {connector.name or settings.text('connector.class')} has '{source}' for both clusters",
+            hint="give source.cluster.alias and target.cluster.alias two names: MirrorMaker 2 knows clusters by them",
+        )
     return source, target
 
 

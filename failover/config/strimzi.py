@@ -91,11 +91,9 @@ class _Reader:
         self.notes: list[Note] = []
 
     def read(self) -> Resource:
-        clusters = {str(one.get("alias", "")): one for one in _list(self.spec, "clusters", self.where)}
         target = _dict(self.spec, "target", self.where)
-        if target:
-            clusters[str(target.get("alias", ""))] = target
         mirrors = _list(self.spec, "mirrors", self.where)
+        clusters = self.clusters(target, [_dict(mirror, "source", self.where) for mirror in mirrors])
         if not mirrors:
             raise ConfigError(f"{self.where}: spec.mirrors is missing or empty", hint="a resource mirrors something")
         connectors = []
@@ -119,6 +117,20 @@ class _Reader:
             None if version is None else self.setting("failover.mm2.version", version, self.spec, "version"),
             tuple(dict.fromkeys(self.notes)),
         )
+
+    def clusters(self, target: Mapping[str, Any], sources: Sequence[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+        """Gives the clusters by their aliases; raises ConfigError for an alias of two."""
+        found: dict[str, Mapping[str, Any]] = {}
+        for one in filter(None, (*_list(self.spec, "clusters", self.where), target, *sources)):
+            alias = str(one.get("alias", ""))
+            other = found.setdefault(alias, one)
+            if other.get("bootstrapServers") != one.get("bootstrapServers"):
+                raise ConfigError(
+                    f"{self.where}: two clusters have the alias '{alias}': {other.get('bootstrapServers')} and "
+                    f"{one.get('bootstrapServers')}",
+                    hint="give each an alias of its own: MirrorMaker 2 knows clusters by nothing else",
+                )
+        return found
 
     def connect_cluster(self) -> str:
         return str(self.spec.get("connectCluster", ""))

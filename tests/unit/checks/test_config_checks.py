@@ -20,6 +20,7 @@ from failover.model.plan import Finding, Severity
 from failover.report.explain import entries
 from tests.unit.config.build import PAIR, load
 from tests.unit.config.test_connectors import CHECKPOINT, HEARTBEAT, SOURCE
+from tests.unit.config.test_strimzi import V1BETA2
 
 IDENTITY = "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"
 
@@ -105,6 +106,14 @@ class TestConnectors:
         assert words in finding.message
         both = {**SOURCE, key: value}, {**CHECKPOINT, key: value}
         assert "connectors-disagree" not in found(connectors(tmp_path, *both))
+
+    def test_a_policy_on_one_connector_of_a_strimzi_resource(self, tmp_path):
+        once = "          replication.factor: -1\n"
+        path = tmp_path / "mirror.yaml"
+        path.write_text(V1BETA2.replace(once, f"{once}          replication.policy.class: {IDENTITY}\n"))
+        finding = found(load_config(path))["connectors-disagree"]
+        assert (finding.severity, finding.subject) == (Severity.ERROR, "primary->standby")
+        assert finding.remedy == "give all connectors the same replication.policy.class"
 
     def test_the_order_of_topics_is_no_difference(self, tmp_path):
         assert found(connectors(tmp_path, {**SOURCE, "topics": "pay.*, orders"}, CHECKPOINT, HEARTBEAT)) == {}

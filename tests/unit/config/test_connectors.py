@@ -202,6 +202,7 @@ def test_keys_that_nobody_reads(tmp_path):
             [{key: value for key, value in SOURCE.items() if key != "source.cluster.alias"}],
             "has no source.cluster.alias",
         ),
+        ([{**SOURCE, "target.cluster.alias": "us"}], "has 'us' for both clusters"),
         ([{**SOURCE, "topics": ["a", "b"]}], "topics: a connector's settings are flat texts"),
         ([{"name": "x", "config": {"topics": "a"}}], "x has no connector.class"),
         (["[1, 2]"], "this is no connector's configuration"),

@@ -209,6 +209,7 @@ def test_what_the_operator_ignores_is_noted(tmp_path, old, new, code, words, rem
     ("old", "new", "words"),
     [
         ("sourceCluster: primary", "sourceCluster: prim", "sourceCluster 'prim' is not among the clusters"),
+        ("alias: standby", "alias: primary", "two clusters have the alias 'primary': p1:9093,p2:9093 and s1:9092"),
         ("type: scram-sha-512", "type: kerberos", "authentication type 'kerberos'"),
         ("secretName: primary-ca", "name: primary-ca", "without secretName"),
         ("  mirrors:", "  mirros:", "spec.mirrors is missing"),
