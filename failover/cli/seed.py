@@ -1,4 +1,4 @@
-"""`failover seed --from-inverse`: start positions of the reverse flow, so that nothing is copied back twice."""
+"""`failover seed`: where a mirror begins, so that nothing is copied twice."""
 
 from __future__ import annotations
 
@@ -32,11 +32,13 @@ class Options(NamedTuple):
     dry_run: bool
     reason: str
     connector: str | None
+    carry: bool
     client: ConnectClient | None = None
 
 
 @click.command(cls=Command)
 @click.option("--from-inverse", is_flag=True, help="By what the opposite flow copied, and the records themselves.")
+@click.option("--from-positions", is_flag=True, help="With --url: by where the flow's own mirror stood until now.")
 @click.option("--topic", "topics", multiple=True, metavar="T", help="Only this topic (repeatable).")
 @click.option(
     "--keep-tail", is_flag=True, help="Go ahead although the target holds records that never reached the source."
@@ -62,6 +64,7 @@ def command(
     /,
     *,
     from_inverse: bool,
+    from_positions: bool,
     topics: tuple[str, ...],
     keep_tail: bool,
     settle: float,
@@ -77,10 +80,15 @@ def command(
     For topics that have one name on both clusters: the way back after a failover then copies the new
     records and none of those that came from there. For `failover replicate` and a dedicated MirrorMaker 2,
     both stopped; with --url for the source connector of a Kafka Connect cluster, stopped as well.
+
+    --from-positions gives such a connector the positions of the same flow from a dedicated MirrorMaker 2 or
+    `failover replicate`, stopped for good, whose place it takes.
     """
     where = take(values)
-    if not from_inverse:
-        raise UsageError("say what the positions are made from", hint="failover seed --from-inverse")
+    if from_inverse == from_positions:
+        raise UsageError("say what the positions are made from", hint="--from-inverse, or --from-positions with --url")
+    if from_positions and not (where.url or connector):
+        raise UsageError("--from-positions is for a connector", hint="name its Connect cluster with --url")
     if not dry_run:
         require_terminal(assume_yes=yes)
     config = load(settings)
@@ -88,7 +96,7 @@ def command(
     flow = _settings_of(config, selected)
     state = state_folder(settings, config)
     state.require_usable()
-    options = Options(topics, keep_tail, settle, yes, dry_run, reason, connector)
+    options = Options(topics, keep_tail, settle, yes, dry_run, reason, connector, from_positions)
     with connect_cluster(settings, where, selected) if where.url or connector else contextlib.nullcontext() as client:
 
         def run() -> Seed:
@@ -136,7 +144,8 @@ async def _seed(
     from failover.state.seeds import note_seed
 
     silences = {"source_silence": settings.source_timeout(), "target_silence": settings.target_timeout()}
-    async with seeding(config, flow, **silences, connect=options.client, connector=options.connector) as (work, place):
+    client, name = options.client, options.connector
+    async with seeding(config, flow, **silences, connect=client, connector=name, carry=options.carry) as (work, place):
         partitions = await work.look(options.topics, keep_tail=options.keep_tail)
         seed = Seed(
             created=utc_now(),

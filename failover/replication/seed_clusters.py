@@ -17,6 +17,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.replication.beside import look_beside
 from failover.replication.positions import Positions, positions_topic
 from failover.replication.running import flow_rules
+from failover.replication.seed_carry import Carrying
 from failover.replication.seed_connect import ConnectPositions, kept, source_connector
 from failover.replication.seeding import Kept, Seeding
 from failover.replication.syncs import Syncs, syncs_topic
@@ -38,10 +39,12 @@ async def seeding(
     target_silence: float,
     connect: ConnectClient | None = None,
     connector: str | None = None,
+    carry: bool = False,
 ) -> AsyncIterator[tuple[Seeding, Place]]:
     """Gives what seeds a flow, and where its positions are kept.
 
-    ``connect``: they are those of the flow's source connector there, of this name if one is given. Raises
+    ``connect``: they are those of the flow's source connector there, of this name if one is given. ``carry``: they are
+    taken from where the flow's mirror kept them until now, not from what the opposite flow copied. Raises
     ``ConfigError``, ``MirrorMakerRuns`` while MirrorMaker 2 runs either direction, ``Refused`` while the connector is
     not stopped, ``ClusterError``.
     """
@@ -59,9 +62,12 @@ async def seeding(
             )
         }
         source, target = clusters[flow.source], clusters[flow.target]
-        for cluster, rules in ((target, flow), (source, back)):
+        # whose positions are carried stands still; the opposite flow may go on
+        for cluster, rules in ((target, flow), (source, back))[: 1 if carry else 2]:
             await look_beside(cluster, rules.internal.connect_group, flow=_name(rules))
-        mirrored = msgspec.structs.replace(topic, name=back.internal.connect_offsets)
+        mirrored = Positions(
+            source, msgspec.structs.replace(topic, name=back.internal.connect_offsets), source=flow.target
+        )
         syncs = msgspec.structs.replace(
             syncs_topic(back.internal, flow_config.connectors[SOURCE]), name=back.internal.offset_syncs
         )
@@ -71,12 +77,12 @@ async def seeding(
             found = await asyncio.to_thread(source_connector, connect, flow.source, flow.target, connector)
             positions = ConnectPositions(connect, found.name, source=flow.source)
             where = Place(connect.access.shown, found.name)
-        work = Seeding(
+        work = (Carrying if carry else Seeding)(
             flow,
             source,
             target,
             positions=positions,
-            mirrored=Positions(source, mirrored, source=flow.target),
+            mirrored=Positions(target, topic, source=flow.source) if carry else mirrored,
             syncs=Syncs(clusters[back.internal.offset_syncs_on], syncs),
             committed=back_config.isolation_level == "read_committed",
             **({"kept": kept} if connect is not None else {}),

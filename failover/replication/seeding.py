@@ -95,6 +95,7 @@ class Seeding:
         self._positions, self._mirrored, self._syncs = positions, mirrored, syncs
         self._committed = committed
         self._kept = kept
+        self._still = f"{flow.target}->{flow.source}"
         self._ids: dict[TopicPartition, _Pair] = {}
         self._anchors: dict[TopicPartition, Anchor] = {}
         self._beats: dict[str, int] = {}
@@ -146,7 +147,7 @@ class Seeding:
         moved = [tp for tp, anchor in (await self._mirrored.read()).items() if self._moving.get(tp) != anchor]
         if moved:
             raise Refused(
-                f"the position of {min(moved)} moves: {flow.target}->{flow.source} is still mirrored",
+                f"the position of {min(moved)} moves: {self._still} is still mirrored",
                 hint="stop what mirrors it, then seed again",
             )
         ends = await log_ranges(self._target, [TopicPartition(one.topic, one.partition) for one in seeds])

@@ -71,6 +71,20 @@ REPLICATOR: dict[str, tuple[str, str, str, str, str]] = {
         "Nothing.",
         "orders-0 begins at 5,120 of 5,400",
     ),
+    "from-positions": (
+        "seed",
+        "the position of the flow's mirror until now",
+        "A dedicated MirrorMaker 2 or failover replicate kept it on the target; the connector goes on from there.",
+        "Nothing.",
+        "orders-0 goes on at 5,120",
+    ),
+    "position-ahead": (
+        "seed",
+        "the connector has gone further than the position to be carried",
+        "With the older one it would copy again what lies between.",
+        "Nothing, if the connector is to go on from its own; else take its offset away by Connect's REST first.",
+        "the connector goes on at 6,000, the position is 5,120",
+    ),
     "unreplicated-tail": (
         "seed",
         "the old primary has records that never reached the standby",

@@ -229,3 +229,34 @@ def test_the_way_back_is_seeded_while_its_connector_is_stopped(connect: Pair) ->
     pair.b.until(lambda: records(pair.b.read(topic)) == wanted, what="only the new records came", seconds=60, every=0.3)
     flow.json("connect", "stop", "--yes")
     assert records(pair.b.read(topic)) == wanted
+
+
+def test_a_connector_goes_on_where_the_flow_s_mirror_stood(connect: Pair) -> None:
+    pair = connect
+    flow = OnConnect(pair, "moved")
+    topic = pair.create_topic("a", f"{flow.stem}.t", 2)
+    untouched = pair.create_topic("a", f"{flow.stem}.none")
+    pair.produce("a", topic, 80, transactions=[(15, True), (5, False)])
+    name = f"replicator-{flow.source}"
+    pair.lab.start_replicator(flow.config, "--source", flow.source, "--target", flow.target, name=name)
+    remote = pair.wait_mirrored(topic, flow=flow.source)
+    made = flow.json("connect", "deploy", "--stopped", "--yes")
+    assert {one["state"] for one in made["states"]} == {"STOPPED"}
+    url = ("--url", flow.added["failover.connect.url"])
+    refused = flow.run("seed", "--from-positions", "--yes", "--settle", "6s", *url)
+    assert refused.code == 3, refused.out
+    pair.lab.stop(name)
+
+    pair.produce("a", topic, 40)
+    seeded = flow.json("seed", "--from-positions", "--yes", *url)
+    written = {TopicPartition(one["topic"], one["partition"]): one for one in seeded["partitions"]}
+    assert {written[TopicPartition(topic, number)]["status"] for number in (0, 1)} == {"written"}
+    assert {one["status"] for one in flow.json("seed", "--from-positions", "--yes", *url)["partitions"]} == {
+        "unchanged"
+    }
+    assert flow.json("connect", "resume", "--yes")["outcome"] == "done"
+    pair.produce("a", untouched, 5)
+    pair.wait_mirrored(untouched, flow=flow.source)
+    pair.wait_mirrored(topic, flow=flow.source)
+    flow.json("connect", "stop", "--yes")
+    assert records(pair.b.read(remote)) == records(pair.a.read(topic))
