@@ -56,7 +56,7 @@ class VerifyKind(Kind[VerifyStep]):
             context.reach.target,
             clock=lambda: datetime.now(UTC),
             sleep=time.sleep,
-            progress=lambda what, done, total: context.say(f"{what}: {done} of {total}"),
+            progress=_Changes(context),
             stop=lambda: "",
         )
         verified = verifier.run(min(given.watch, context.remaining())).verified
@@ -79,6 +79,20 @@ class VerifyKind(Kind[VerifyStep]):
     def by_hand(self, given: Mapping[str, Any]) -> str:
         watch = given.get("watch")
         return f"failover verify {given.get('execution', 'RUN')}" + (f" --for {watch}" if watch else "")
+
+
+class _Changes:
+    """Tells how many groups are back when that has changed."""
+
+    def __init__(self, context: Context) -> None:
+        self._context = context
+        self._told = ""
+
+    def __call__(self, what: str, done: int, total: int) -> None:
+        told = f"{what}: {done} of {total}"
+        if told != self._told:
+            self._told = told
+            self._context.say(told)
 
 
 KIND = VerifyKind()

@@ -306,3 +306,18 @@ class TestOffsets:
         again = scene.runner(self.PLAN, self.EXECUTE, f"{self.VERIFY}, on_failure: stop", events=runner.events[1:-1])
         end = again.run()
         assert (end.outcome, end.exit_code) == ("failed", 6)
+
+
+def test_the_documentation_names_every_kind_and_the_shipped_playbooks_are_in_order():
+    from failover.runbook.kinds import KINDS, kind
+    from failover.runbook.library import find_playbook, shipped
+
+    page = (Path(__file__).parents[3] / "docs" / "playbooks.md").read_text()
+    for name in KINDS:
+        assert f"`{name}`" in page, name
+        assert kind(name).__doc__
+    assert {"switchover", "failover"} <= set(shipped())
+    for name in shipped():
+        playbook = find_playbook(name)
+        assert playbook.name == name
+        assert any(step.final for step in playbook.steps)
