@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from failover.lab.side import Side
@@ -139,6 +141,54 @@ def test_a_topic_map_and_its_copies_that_do_not_go_back(pair: Pair) -> None:
         f"{stem}.secret",
         f"{two}.{stem}.own",
     }
+
+
+SUFFIX_POLICY = """
+class SuffixPolicy:
+    def format_remote_topic(self, source_alias, topic):
+        return f"{topic}.of-{source_alias}"
+
+    def topic_source(self, topic):
+        name, mark, alias = topic.rpartition(".of-")
+        return alias if mark else None
+
+    def upstream_topic(self, topic):
+        name, mark, alias = topic.rpartition(".of-")
+        return name if mark else None
+"""
+
+
+def test_an_installed_python_policy_names_copies_and_plans(
+    pair: Pair, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "acme_policies.py").write_text(SUFFIX_POLICY)
+    about = tmp_path / "acme_policies-1.0.dist-info"
+    about.mkdir()
+    (about / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-policies\nVersion: 1.0\n")
+    entry = "[failover.replication_policies]\ncom.acme.SuffixPolicy = acme_policies:SuffixPolicy\n"
+    (about / "entry_points.txt").write_text(entry)
+    stem = pair.name("py")
+    pair.expect_topic(rf"{stem}\..*")
+    flow = Flow(pair, rf"{stem}\..*", {"replication.policy.class": "com.acme.SuffixPolicy"})
+    refused = pair.run_cli("replicate", config=flow.config)
+    assert refused.code == USAGE
+    assert "the entry point com.acme.SuffixPolicy of the group failover.replication_policies" in refused.err
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    topic, group = pair.create_topic("a", f"{stem}.t"), f"{stem}.group"
+    remote = f"{topic}.of-{flow.source}"
+    pair.produce("a", topic, 100)
+    pair.commit("a", group, {(topic, 0): 40})
+    with flow.worker() as worker:
+        same(pair.a, topic, pair.b, remote)
+        worker.stop()
+    ran = pair.run_cli("plan", "--group", group, "--format", "json", config=flow.config)
+    assert ran.code == 0, ran.err
+    made = ran.json()
+    assert made["flow"]["replication_policy"] == "python:com.acme.SuffixPolicy"
+    [only] = made["groups"][0]["partitions"]
+    assert (only["topic"], only["source_topic"], only["action"]) == (remote, topic, "commit")
+    ahead = [record for record in pair.b.read(remote)[0] if record.offset >= only["offset"]]
+    assert [record.value for record in ahead] == [record.value for record in pair.a.read(topic)[0][40:]]
 
 
 def test_positions_under_a_group_of_the_source(pair: Pair) -> None:
