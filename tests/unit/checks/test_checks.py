@@ -80,7 +80,7 @@ def test_group_sync_by_configuration_is_an_error():
 
 
 def test_group_sync_seen_moving_is_an_error():
-    samples = {"commit_samples": {"payments": {T0: 300}}, "sampled": TAKEN - timedelta(seconds=30)}
+    samples: dict[str, Any] = {"commit_samples": {"payments": {T0: 300}}, "sampled": TAKEN - timedelta(seconds=30)}
     assert severities(synced(**samples), "mm2-group-sync") == [Severity.ERROR]
 
 
