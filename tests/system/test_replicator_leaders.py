@@ -29,8 +29,11 @@ def pair(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
 
 
 def replicas(pair: Pair, topic: str) -> list[int]:
-    """Gives the nodes of partition 0, its leader first."""
-    found = pair.b.admin.list_topics(timeout=5).topics[topic].partitions[0]
+    """Gives the nodes of partition 0, its leader first; a broker that has just come back may not know it yet."""
+    found: Any = pair.b.until(
+        lambda: (known := pair.b.admin.list_topics(timeout=5).topics.get(topic)) and known.partitions.get(0),
+        what=f"{topic} is known",
+    )
     return sorted(found.replicas, key=lambda node: node != found.leader)
 
 
