@@ -21,7 +21,7 @@ _PAUSE = 0.5
 
 
 @click.command(cls=Command)
-@click.argument("what", metavar="checkpoints|offset-syncs|heartbeats|positions", required=False)
+@click.argument("what", metavar="WHAT", required=False)
 @click.option("--group", "groups", multiple=True, metavar="G", help="Only checkpoints of this group (repeatable).")
 @click.option("--topic", "topics", multiple=True, metavar="T", help="Only this topic, by either name (repeatable).")
 @click.option("--all", "everything", is_flag=True, help="Every record, not the newest of each key alone.")
@@ -40,8 +40,8 @@ def command(
 ) -> int:
     """Shows the records of MirrorMaker 2's own topics, decoded, and this tool's exact checkpoints with their proof.
 
-    A topic's name will do as well, also one that only guides know: the real one is then said. With --follow
-    and --format json every record is one line.
+    WHAT is checkpoints, offset-syncs, heartbeats or positions. A topic's name will do as well, also one that
+    only guides know: the real one is then said. With --follow and --format json every record is one line.
     """
     from failover.inventory.flow import flow_of
     from failover.inventory.inspection import Inspector, Wanted, meant_by, places_of

@@ -131,14 +131,15 @@ def _partition(
         records = 0 if lost is None else lost.records
         bound = ("exact" if lost is None else lost.bound) if live else "at-least"
         known_by = _known_by(both, tp, bound, live=live)
-    position = beside.positions.by_partition.get(origin)
-    if position is not None and end is not None and tp in both.target.logs:
+    position, log = beside.positions.by_partition.get(origin), both.target.logs.get(tp)
+    # an empty target with a position has lost its records: the position speaks of a topic that was there before
+    if position is not None and end is not None and log is not None and log.end > 0:
         behind = max(0, end - position.next)
         if records is None or behind < records:
             # what lies before the position is on the target; how much of what lies behind is, nobody says
             records, known_by = behind, "position"
             bound = ("exact" if behind == 0 else "at-most") if live else "at-least"
-    log, there, here = both.target.logs.get(tp), beside.source_times.get(origin), beside.target_times.get(tp)
+    there, here = beside.source_times.get(origin), beside.target_times.get(tp)
     return MirroredPartition(
         source_topic=origin.topic,
         topic=tp.topic,

@@ -200,6 +200,14 @@ def test_an_old_position_does_not_make_a_mirror_seem_behind(at_work):
     assert (row.records, row.mirrored_to, row.position) == (0, 100, 10)
 
 
+def test_a_position_says_nothing_of_a_copy_that_was_made_anew(at_work):
+    at_work.a.topic("lost", end=40)
+    at_work.b.topic("a.lost")
+    at_work.position(40, topic="lost")
+    row = {row.source_topic: row for row in at_work.status().partitions}["lost"]
+    assert (row.records, row.mirrored_to) == (40, 0)
+
+
 def test_who_copies_is_told(at_work):
     worker = Member("a->b", "/10.0.0.1", "m-1")
     at_work.b.group("a-mm2", state="Stable", members=(worker,), protocol_type="connect")
