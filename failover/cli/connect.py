@@ -60,7 +60,8 @@ def list_connectors(settings: Settings, /, every: bool, **values: Any) -> int:
     with reach(settings, where, access, config) as reached:
         entries = reached.source.connectors()
         version = reached.client.worker().version if reached.client is not None else ""
-    found = mirrors(entries)
+        operated = reached.source.operated()
+    found = mirrors(entries, operated=operated)
     known = {one.name for one in found}
     others = [
         (
@@ -316,10 +317,10 @@ def _act(
 
 
 def _chosen(settings: Settings, reached: Reached, names: tuple[str, ...]) -> list[Mirror]:
-    from failover.connect.mirrors import choose, mirrors
+    from failover.connect.mirrors import choose, mirrors_at
 
     source, target = flow_names(settings, reached.config)
-    return choose(mirrors(reached.source.connectors()), names, source, target, at=reached.at)
+    return choose(mirrors_at(reached.source), names, source, target, at=reached.at)
 
 
 def _patch(reached: Reached, verb: Verb, chosen: list[Mirror]) -> Patch:

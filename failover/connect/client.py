@@ -100,6 +100,10 @@ class ConnectClient:
         """Gives every connector with configuration and state, in one request (Kafka 2.3 and later)."""
         return self._read("/connectors?expand=info&expand=status", dict[str, Expanded])
 
+    def operated(self) -> bool:
+        """Says whether an operator may be at work: ``failover replicate`` answers too, and names no commit of Kafka."""
+        return bool(self.worker().commit)
+
     def info(self, name: str) -> Info:
         """Gives a connector's configuration."""
         return self._read(_path(name), Info)

@@ -112,7 +112,13 @@ def prepare(
     connectors so; OperatorOwns.
     """
     found = client.connectors()
-    version = client.worker().version
+    worker = client.worker()
+    version = worker.version
+    if not worker.commit:
+        raise ConnectRefused(
+            f"{client.access.shown} is failover replicate: its connectors are those of its own configuration",
+            hint="change that configuration and restart it, or name a Kafka Connect cluster with --url",
+        )
     if stopped and _numbers(version) < (3, 7):
         raise ConnectRefused(
             f"{client.access.shown} runs Kafka {version}: a connector begins to run as soon as it is made",

@@ -48,6 +48,10 @@ class Kubectl:
         """Gives the connectors of all its resources, as the operator last saw them."""
         return {name: entry for resource in self.resources() for name, entry in reported(resource).items()}
 
+    def operated(self) -> bool:
+        """Says that an operator is at work: the resources are its own."""
+        return True
+
     def place(self, source: str, target: str) -> Place:
         """Finds a flow in the resources."""
         return find_place(self.resources(), source, target)

@@ -65,10 +65,21 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return self.reason or next((task.reason for task in self.tasks if task.state == FAILED), "")
 
 
-def mirrors(found: Mapping[str, Expanded]) -> list[Mirror]:
-    """Gives MirrorMaker 2's connectors of a cluster, by flow and kind."""
+def mirrors(found: Mapping[str, Expanded], *, operated: bool = True) -> list[Mirror]:
+    """Gives MirrorMaker 2's connectors of a cluster, by flow and kind; ``operated``: see ``Source.operated``."""
     known = [one for name, entry in found.items() if (one := _mirror(name, entry)) is not None]
+    if not operated:
+        known = [msgspec.structs.replace(one, operator=False) for one in known]
     return sorted(known, key=lambda one: (one.flow, CONNECTORS.index(one.kind), one.name))
+
+
+def mirrors_at(where: Source) -> list[Mirror]:
+    """Gives MirrorMaker 2's connectors of a place, none of them an operator's where none can be at work."""
+    entries = where.connectors()
+    found = mirrors(entries)
+    if any(one.operator for one in found) and not where.operated():
+        return mirrors(entries, operated=False)
+    return found
 
 
 def of_flow(found: Iterable[Mirror], source: str | None, target: str | None) -> list[Mirror]:
@@ -108,9 +119,10 @@ def choose(
 def connector_states(where: Source, source: str | None = None, target: str | None = None) -> list[Mirror]:
     """Gives the state of MirrorMaker 2's connectors on a Connect cluster, of one flow if it is named.
 
-    ``where``: a ``ConnectClient`` or ``Kubectl``. Reads only; one request. Raises what ``where`` raises.
+    ``where``: a ``ConnectClient`` or ``Kubectl``. Reads only, in one request, or two where the names are Strimzi's.
+    Raises what ``where`` raises.
     """
-    return of_flow(mirrors(where.connectors()), source, target)
+    return of_flow(mirrors_at(where), source, target)
 
 
 def exit_code(found: Iterable[Mirror]) -> int:

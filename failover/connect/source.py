@@ -14,3 +14,7 @@ class Source(Protocol):
     def connectors(self) -> Mapping[str, Expanded]:
         """Gives every connector, by name."""
         ...
+
+    def operated(self) -> bool:
+        """Says whether an operator may be at work: not where ``failover replicate`` answers as Connect does."""
+        ...

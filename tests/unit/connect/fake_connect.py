@@ -39,7 +39,7 @@ class FakeConnect:
         self.answer: tuple[int, bytes] | None = None
         self.cluster_id = "target-id"
         self.plugins = [SOURCE, CHECKPOINT, HEARTBEAT]
-        self.version = "4.1.1"
+        self.version, self.commit = "4.1.1", "abc"
         self._looks: int | None = None
 
     def add(
@@ -68,7 +68,7 @@ class FakeConnect:
 
     def handle(self, method: str, path: str, query: str, body: Any) -> tuple[int, Any]:
         if path in ("", "/"):
-            return 200, {"version": self.version, "commit": "abc", "kafka_cluster_id": self.cluster_id}
+            return 200, {"version": self.version, "commit": self.commit, "kafka_cluster_id": self.cluster_id}
         if path == "/connectors" and method == "POST":
             self.add(body["name"], body["config"], body["initial_state"], ())
             return 201, {"name": body["name"]}

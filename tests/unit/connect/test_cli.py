@@ -144,6 +144,17 @@ def test_strimzi_is_recognised_and_its_patch_printed(typed: Typed, fake: FakeCon
     assert (code, set(fake.states().values())) == (0, {"STOPPED"})
 
 
+def test_failover_replicate_answers_under_strimzi_s_names_and_is_nobody_s(typed: Typed, fake: FakeConnect, target):
+    fake.commit = ""
+    fake.add_flow(strimzi=True)
+    assert typed("stop", "--yes")[0] == 0
+    assert set(fake.states().values()) == {"STOPPED"}
+    assert not any(one["operator"] for one in json.loads(typed("list", "--format", "json")[1])["connectors"])
+    code, _, err = typed("deploy", "--yes")
+    assert code == 3
+    assert "is failover replicate" in err
+
+
 def test_an_operator_at_work_is_named_with_the_patch(typed: Typed, fake: FakeConnect):
     fake.add_flow(strimzi=True)
     fake.operator = 5
