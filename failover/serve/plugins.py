@@ -6,7 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from failover import __version__
-from failover.config.mm2_keys import ASSUMED_VERSION, CONNECTOR_CLASSES, CONNECTORS, connector_defaults
+from failover.config.mm2_keys import (
+    ASSUMED_VERSION,
+    CONNECTOR_CLASSES,
+    CONNECTORS,
+    connector_defaults,
+    is_connector_key,
+)
 from failover.config.secret import MASK, is_secret_key
 from failover.config.settings import DEFAULT, Settings, make_setting
 from failover.errors import ConfigError
@@ -14,7 +20,7 @@ from failover.serve.shapes import TYPE, Json
 
 _REQUIRED = ("name", "connector.class", "source.cluster.alias")
 _TARGET = {"target.cluster.alias": "target"}
-_CHOICES = {"offset-syncs.topic.location": ("source", "target"), "use.defaults.from": ("source", "target")}
+_CHOICES = {"offset-syncs.topic.location": ("source", "target")}
 _LISTS = ("topics", "topics.exclude", "groups", "groups.exclude", "config.properties.exclude")
 
 
@@ -27,7 +33,7 @@ def definitions(kind: str) -> list[Json]:
     """Gives what ``GET /connector-plugins/{p}/config`` answers."""
     required = [_definition(key, None) for key in _REQUIRED]
     defaults = {**_TARGET, **connector_defaults(kind, ASSUMED_VERSION)}
-    return required + [_definition(key, default) for key, default in defaults.items()]
+    return required + [_definition(key, default) for key, default in defaults.items() if is_connector_key(key)]
 
 
 def validate(kind: str, given: Mapping[str, str | None]) -> Json:
