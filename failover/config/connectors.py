@@ -20,8 +20,8 @@ from failover.config.mm2_keys import (
     connector_defaults,
     is_client_key,
 )
-from failover.config.notes import nearest, on_own_key, on_unofficial, on_value, role_note, unknown
-from failover.config.providers import USUAL_NAMES, Provider, Providers, declared_in
+from failover.config.notes import nearest, notes_on_keys, on_own_key, on_unofficial, on_value, role_note, unknown
+from failover.config.providers import USUAL_NAMES, Provider, Providers, declared_in, references
 from failover.config.resolve import in_order, notes_on_clients, overrides_of, version_in
 from failover.config.settings import DRIVER, Note, Origin, Setting, Settings, make_setting
 from failover.errors import ConfigError
@@ -90,7 +90,10 @@ def resolve_connectors(
         notes += _missing(pair, present)
         for connector in present.values():
             notes += connector_notes(connector, version, aliases)
-    notes += [note for key, setting in overrides.items() for note in on_value(setting, None) if key]
+    typed = {key: setting for key, setting in overrides.items() if setting.origin.kind == "set"}
+    # Which providers the workers declare is not known here.
+    named = {name for setting in typed.values() for name in references(setting.text)}
+    notes += notes_on_keys(typed, aliases, list(flows), version, named)
     own = mm2.with_prefix(raw, "failover.")
     settings = Settings({key: setting for key, setting in own.items() if not key.startswith("cluster.")})
     found = in_order([*notes, *notes_on_clients(clusters)])

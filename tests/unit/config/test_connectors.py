@@ -157,6 +157,15 @@ def test_set_lies_over_them_as_over_a_properties_file(tmp_path):
     assert (config.failover.text("state.dir"), config.mm2_version) == ("/s", (3, 9))
 
 
+def test_what_is_set_and_read_by_nobody_is_named(tmp_path):
+    sets = ("topic=x", "failover.state.dri=/s", "sync.group.offsets.enabled=${vault:x:y}")
+    config = load(tmp_path, SOURCE, CHECKPOINT, HEARTBEAT, sets=sets)
+    assert [(note.code, note.remedy) for note in config.notes] == [
+        ("unknown-key", "write topics"),
+        ("unknown-key", "write failover.state.dir"),
+    ]
+
+
 def test_own_settings_may_stand_in_a_connector(tmp_path):
     config = load(tmp_path, {**SOURCE, "failover.state.dir": "/s", "failover.state.dri": "/s"})
     assert config.failover.text("state.dir") == "/s"
