@@ -152,7 +152,8 @@ def test_the_findings_say_what_is_missing_what_is_off_and_what_was_not_told() ->
     assert "--format kafka-acls" in next(f.remedy for f in made.findings if f.code == "acl-missing")
     assert len(made.missing_acls) == 2
     assert (
-        not {"acl-missing", "authorizer-missing", "not-checked"} & codes(plan(scene(there, made.missing_acls))).keys()
+        not {"acl-missing", "authorizer-missing", "not-checked"}
+        & codes(plan(scene(there, list(made.missing_acls)))).keys()
     )
 
     off = codes(plan(scene(there, None, untold={"ACLs": NO_AUTHORIZER})))
