@@ -71,8 +71,8 @@ def plan_options() -> list[click.Parameter]:
             type=click.Choice(["none", "earliest"]),
             default="none",
             show_default=True,
-            help="On topics by their plain names, which producers write on the target: commit the log's start for groups "
-            "that have no offset there.",
+            help="On topics by their plain names, which producers write on the target: commit the log's start for "
+            "groups that have no offset there.",
         ),
         click.Option(
             ["--rewind-by"],

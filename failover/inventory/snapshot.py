@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from datetime import datetime
 from functools import partial
@@ -11,13 +11,13 @@ from typing import TypeVar
 
 import msgspec
 
-from failover.errors import BrokerError, ClusterUnreachable, CredentialsRefused, NotAuthorized
+from failover.errors import ClusterUnreachable, CredentialsRefused
 from failover.inventory.by_time import Times, gone_back, offsets_by_time, positions
+from failover.inventory.chosen import had_commits, on_mirrored_topics, require_evidence, require_found
 from failover.inventory.failback import END_OF_COPIES, counted, ends_of, unmirrored
 from failover.inventory.flow import Flow
 from failover.inventory.for_findings import Asked, deadline, first_waiting, local_topics, soon, writers
 from failover.inventory.internal_topics import (
-    CheckpointsByGroup,
     read_checkpoints,
     read_offset_syncs,
     topics_of_connect_offsets,
@@ -36,19 +36,17 @@ from failover.inventory.look import (
 from failover.inventory.mirrored import brought_back, foreign_owners, may_collide, mirrored_topics
 from failover.inventory.mm2_answers import mm2_answers
 from failover.inventory.questions import Evidence, Opposite, Question, Refine, answer, questions_of
-from failover.inventory.selection import Candidates, Known, Selection, choose, not_found, require_topics
+from failover.inventory.selection import Candidates, Known, Selection, choose, require_topics
 from failover.inventory.tracked import NOTHING, positions_kept, read_exact, source_ends, with_tracked
 from failover.kafka.port import Cluster
 from failover.mm2.exact_checkpoint import Exact
 from failover.model.cluster import ClusterState
 from failover.model.names import TopicPartition
-from failover.model.snapshot import ClusterView, InternalTopicReading, NotPlanned, Snapshot, Unmirrored
+from failover.model.snapshot import ClusterView, InternalTopicReading, Snapshot, Unmirrored
 from failover.model.translation import Translation
 from failover.translate.segments import Syncs
 
 T = TypeVar("T")
-
-RETENTION_SECONDS = 7 * 86_400.0
 
 Comparison = Callable[[Cluster | None, Cluster, Evidence, Report], Refine]
 """Makes the stage that compares records: gets source (None: no answer), target, evidence, progress."""
@@ -141,12 +139,18 @@ class _Look:
         if source is not None:
             asked[flow.source] = Asked(source)
         exact, kept_reading = self._kept(target, target_first, first)
-        self._require_evidence(target_first, first, exact)
+        require_evidence(flow, target_first, first, exact)
 
         candidates, known = self._choose(target_first, first, exact)
         self._report("reading committed offsets", len(candidates.groups))
         at_target = in_background(lambda: read_offsets(target, candidates.groups, self.earlier.committed))
-        had = self._had(target_first.checkpoints, first)
+        had = had_commits(
+            target_first.checkpoints,
+            {} if first is None else first.groups,
+            taken=self.taken,
+            deleted=self.earlier.deleted,
+            looked=self.earlier.last_source_seen,
+        )
         at_source = self._of_source(
             None if source is None else in_background(lambda: read_offsets(source, candidates.groups, had))
         )
@@ -171,7 +175,7 @@ class _Look:
         mirrored = dict(sorted({**(back.topics if back is not None else {}), **mirrored}.items()))
         wanted = require_topics(self.selection.topics, mirrored, f"{flow.source}->{flow.target}")
         offsets = at_target.result()
-        groups, idle = _with_mirrored_topics(
+        groups, idle = on_mirrored_topics(
             candidates, mirrored, offsets, at_source, target_first.checkpoints.keys() | exact.positions.keys()
         )
 
@@ -191,7 +195,7 @@ class _Look:
             order.give_way()  # a source that waits for its turn must not wait for ever
         source_view = self._of_source(described) or self.source_lost
         assert source_view is not None
-        self._require_found(groups, candidates, known, target_view, source_view)
+        require_found(() if self.selection.create else groups, candidates, known, (target_view, source_view))
 
         checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
         evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
@@ -310,61 +314,6 @@ class _Look:
         )
         return choose(self.selection, known, self.flow.groups.matches), known
 
-    def _had(self, checkpoints: CheckpointsByGroup, source: FirstLook | None) -> set[str]:
-        """Names the groups whose commits the source must still have unless somebody deleted them.
-
-        MM2 checkpoints what it reads as committed there, and Kafka keeps that for a week by default. A group that an
-        earlier look found deleted, that is not listed and has no checkpoint since, is believed to be.
-        """
-        earlier, listed = self.earlier, {} if source is None else source.groups
-        since = (self.taken.timestamp() - RETENTION_SECONDS) * 1000
-        looked = since if earlier.last_source_seen is None else earlier.last_source_seen.timestamp() * 1000
-        newest = {
-            group: max(seen.timestamp for seen in places.values()) for group, places in checkpoints.items() if places
-        }
-        return {
-            group
-            for group, at in newest.items()
-            if at >= since and (group not in earlier.deleted or group in listed or at > looked)
-        }
-
-    def _require_evidence(self, target: FirstLook, source: FirstLook | None, exact: Exact) -> None:
-        """Refuses to plan blindly: "no checkpoints" and "checkpoints that may not be read" differ."""
-        readings = {reading.topic: reading for reading in target.readings}
-        if self.flow.info.reversed:
-            return  # this flow never ran; the opposite one's syncs are asked
-        checkpoints = readings[self.flow.internal.checkpoints]
-        syncs = bool(target.syncs) or (source is not None and bool(source.syncs))
-        fault = checkpoints.fault
-        if fault is None or syncs or exact.positions:
-            return
-        where = f"topic {checkpoints.topic} of {checkpoints.cluster}"
-        if fault.name == "TOPIC_AUTHORIZATION_FAILED":
-            raise NotAuthorized(
-                f"no READ on {where}, and no offset syncs to go by",
-                alias=checkpoints.cluster,
-                hint=f"grant READ on topic {checkpoints.topic} to this tool's user",
-            )
-        raise BrokerError(
-            f"{where} cannot be read ({fault}), and there are no offset syncs to go by",
-            number=fault.number,
-            name=fault.name,
-            hint="look at the brokers' logs for this topic",
-        )
-
-    def _require_found(
-        self, groups: Iterable[str], candidates: Candidates, known: Known, target: ClusterView, source: ClusterView
-    ) -> None:
-        """Finds a mistyped name also where a listing was incomplete: the coordinators know better."""
-        if self.selection.create:
-            return
-        for group in groups:
-            if group in known or group not in candidates.by_hand:
-                continue
-            views = [view.groups[group] for view in (target, source) if group in view.groups]
-            if not any(info.exists or info.fault is not None for info in views):
-                raise not_found(group, known)
-
     def _rivals(self, target: Cluster, first: FirstLook) -> dict[str, set[str]]:
         """Finds the target topics that other sources mirror into: their checkpoints and Connect's positions tell."""
         evidence: dict[str, set[str]] = {}
@@ -454,28 +403,6 @@ class _Look:
         if self.progress is not None:
             with self.lock:
                 self.progress(what, done, total)
-
-
-def _with_mirrored_topics(
-    candidates: Candidates,
-    mirrored: Mapping[str, str],
-    target: Offsets,
-    source: Offsets | None,
-    checkpoints: Collection[str],
-) -> tuple[tuple[str, ...], list[NotPlanned]]:
-    """Keeps the groups that have to do with a mirrored topic, those named by hand, and those nobody could ask about."""
-    source_topics = frozenset(mirrored.values())
-    kept, left = [], []
-    for group in candidates.groups:
-        here = {tp.topic for tp in target.commits.get(group, ())}
-        there = {tp.topic for tp in source.commits.get(group, ())} if source is not None else set()
-        unknown = group in target.faults or (source is not None and group in source.faults)
-        known = group in checkpoints or group in candidates.by_hand or unknown
-        if known or not source_topics.isdisjoint(there) or not here.isdisjoint(mirrored):
-            kept.append(group)
-        else:
-            left.append(NotPlanned(group, "no-mirrored-topic", tuple(sorted(here | there))))
-    return tuple(kept), left
 
 
 def _newest(
