@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from failover.connect.acting import Acted
@@ -16,15 +17,15 @@ from failover.report.table import labelled, table
 from failover.report.values import duration, things
 
 SHOWN = 40
-_HEADERS = ("CONNECTOR", "KIND", "FLOW", "STATE", "TASKS")
+_OUTCOMES = {"done": "done", "not-yet": "not yet", "failed": "failed", "undone": "undone again", "owned": "not done"}
 
 
 def list_text(at: str, version: str, found: Sequence[Mirror], others: Sequence[tuple[str, str, str]]) -> str:
     """Writes the connectors of a cluster; ``others``: name, class and state of those that are not MirrorMaker 2's."""
     what = things(len(found), "connector") + " of MirrorMaker 2"
-    lines = [f"{inert_line(at)}   {version and 'Kafka ' + inert_line(version) + '   '}{what}"]
+    lines = [f"{_flows(found)}{inert_line(at)}   {version and 'Kafka ' + inert_line(version) + '   '}{what}"]
     if found:
-        lines += ["", table(_HEADERS, [_row(one) for one in found], keep=frozenset({"CONNECTOR"}))]
+        lines += ["", _table(found)]
     if others:
         rows = [(name, class_.rpartition(".")[2], state) for name, class_, state in others]
         lines += ["", table(("OTHER CONNECTOR", "CLASS", "STATE"), rows)]
@@ -36,9 +37,9 @@ def list_text(at: str, version: str, found: Sequence[Mirror], others: Sequence[t
 def status_text(at: str, found: Sequence[Mirror]) -> str:
     """Writes the state of connectors and tasks, what failed first, and the next step."""
     ordered = sorted(found, key=lambda one: (not one.failed, one.healthy))
-    lines = [f"{inert_line(at)}   {_summary(found)}"]
+    lines = [f"{_flows(found)}{inert_line(at)}   {_summary(found)}"]
     if found:
-        lines += ["", table(_HEADERS, [_row(one) for one in ordered], keep=frozenset({"CONNECTOR"}))]
+        lines += ["", _table(ordered)]
     for one in ordered:
         if one.reason:
             lines += labelled("  ", f"{inert_line(one.name)}: {inert_line(one.reason)}", indent=4)
@@ -105,9 +106,9 @@ def deployment_text(deployment: Deployment) -> str:
 def acted_text(acted: Acted) -> str:
     """Writes what became of a pause, stop, resume or restart."""
     verb, flow = acted.verb, inert_line(acted.flow)
-    lines = [f"{verb} {flow} at {inert_line(acted.at)}: {acted.outcome}"]
+    lines = [f"{verb} {flow} at {inert_line(acted.at)}: {_OUTCOMES[acted.outcome]}"]
     if acted.connectors:
-        lines += ["", table(_HEADERS, [_row(one) for one in acted.connectors], keep=frozenset({"CONNECTOR"}))]
+        lines += ["", _table(acted.connectors)]
     for one in acted.connectors:
         if one.problem:
             lines += labelled("  ", f"{inert_line(one.name)}: {inert_line(one.problem)}", indent=4)
@@ -125,6 +126,7 @@ def acted_text(acted: Acted) -> str:
             lines += labelled("", f"{names} changed again within {duration(acted.watched_seconds)}.", indent=0)
             lines.append("Strimzi's operator, or another controller, put it back: by REST it does not last.")
             lines += _operator(acted)
+            lines.append(f"next: failover connect {verb} --kubectl applies it")
         case "not-yet":
             lines.append("next: failover connect status, in a while")
         case "failed":
@@ -151,8 +153,9 @@ def question(verb: str, chosen: Sequence[Mirror], at: str) -> str:
         "resume": "They go on from their stored positions, and write to the target again.",
         "restart": "Records copied since the last stored position are copied again.",
     }[verb]
-    rows = table(_HEADERS, [_row(one) for one in chosen], keep=frozenset({"CONNECTOR"}))
-    return f"{rows}\n\nThis does {verb} {things(len(chosen), 'connector')} at {inert_line(at)}. {what}"
+    rows = _table(chosen)
+    text = f"This does {verb} {things(len(chosen), 'connector')} of {_flows(chosen)}{inert_line(at)}. {what}"
+    return "\n".join([rows, "", *labelled("", text, indent=0)])
 
 
 def _step(step: Step) -> list[str]:
@@ -186,12 +189,22 @@ def _command(patch: Patch) -> str:
     return shlex.join(patch.command)
 
 
-def _row(one: Mirror) -> tuple[str, ...]:
-    states: dict[str, int] = {}
-    for task in one.tasks:
-        states[task.state] = states.get(task.state, 0) + 1
-    tasks = ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none"
-    return (one.name, one.kind, one.flow, one.state, tasks)
+def _table(found: Sequence[Mirror]) -> str:
+    """Lays connectors out; a flow that all have stands above the table already."""
+    one_flow = len({one.flow for one in found}) == 1
+    headers = ("CONNECTOR", "KIND", *(() if one_flow else ("FLOW",)), "STATE", "TASKS")
+    rows = [(one.name, one.kind, *(() if one_flow else (one.flow,)), one.state, _tasks(one)) for one in found]
+    return table(headers, rows, keep=frozenset({"CONNECTOR"}))
+
+
+def _tasks(one: Mirror) -> str:
+    states = Counter(task.state for task in one.tasks)
+    return ", ".join(f"{number} {state}" for state, number in sorted(states.items())) or "none"
+
+
+def _flows(found: Sequence[Mirror]) -> str:
+    names = list(dict.fromkeys(one.flow for one in found))
+    return f"{inert_line(names[0])} on " if len(names) == 1 else ""
 
 
 def _task(one: Mirror, task: Task) -> str:

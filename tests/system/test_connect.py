@@ -212,7 +212,7 @@ def test_the_way_back_is_seeded_while_its_connector_is_stopped(connect: Pair) ->
     made = flow.json("connect", "deploy", "--stopped", "--yes")
     assert {one["state"] for one in made["states"]} == {"STOPPED"}
     url = ("--url", flow.added["failover.connect.url"])
-    seeded = flow.json("seed", "--from-inverse", "--yes", *url)
+    seeded = flow.json("seed", "--from-inverse", "--yes", "--settle", "0", *url)
     assert {one["status"] for one in seeded["partitions"]} <= {"written", "unchanged"}
     assert {one["topic"] for one in seeded["partitions"]} == {topic, empty}
     begins = {TopicPartition(one["topic"], one["partition"]): one["offset"] for one in seeded["partitions"]}
@@ -248,7 +248,7 @@ def test_a_connector_goes_on_where_the_flow_s_mirror_stood(connect: Pair) -> Non
     pair.lab.stop(name)
 
     pair.produce("a", topic, 40)
-    seeded = flow.json("seed", "--from-positions", "--yes", *url)
+    seeded = flow.json("seed", "--from-positions", "--yes", "--settle", "0", *url)
     written = {TopicPartition(one["topic"], one["partition"]): one for one in seeded["partitions"]}
     assert {written[TopicPartition(topic, number)]["status"] for number in (0, 1)} == {"written"}
     assert {one["status"] for one in flow.json("seed", "--from-positions", "--yes", *url)["partitions"]} == {

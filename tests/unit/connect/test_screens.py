@@ -52,7 +52,14 @@ def test_what_failed_comes_first_with_its_reason_and_the_next_command():
     assert lines[3].split()[1] == "source"
     assert "task 0" in "\n".join(lines)
     assert lines[-1].startswith("next: failover connect restart --only-failed")
-    assert max(map(len, lines)) <= 160
+    assert max(map(len, question("stop", [GOOD], "https://connect.example:8083").splitlines())) <= 100
+
+
+def test_a_flow_that_all_have_is_named_once():
+    assert "FLOW" in list_text("c", "4.1.1", [GOOD, BAD], [])
+    one = status_text("c", [GOOD])
+    assert one.startswith("a->b on c   1 connector, all running")
+    assert "FLOW" not in one
 
 
 def test_positions_name_the_record_that_comes_next():
