@@ -14,23 +14,27 @@ if TYPE_CHECKING:
     from failover.runbook.reach import Reach
 
 KINDS: Mapping[str, str] = {
+    "acls": "creates on the target the ACLs that applications lack there",
     "approve": "another person than the starter agrees",
+    "canary": "writes one record to the target and reads it back",
+    "command": "runs a program with its arguments, never through a shell",
     "evict": "removes members of dead processes from groups on the target",
     "execute": "commits a plan's offsets to the target",
+    "fence": "keeps producers out of the source by ACLs, proved by an attempt",
+    "http": "sends one HTTP request and looks at the answer",
+    "manual": "somebody does something by hand and says so",
+    "notify": "tells a webhook how the run goes",
     "plan": "looks at both clusters and saves a plan",
     "prepare-topics": "makes the topics producers need on the target",
     "replication-lag": "waits until the mirror is no further behind than is allowed",
+    "report": "writes the HTML page of an execution",
+    "schema-ids": "compares the ids of two schema registries",
     "start-replication": "resumes the flow's connectors",
     "stop-replication": "stops the flow's connectors",
     "verify": "looks whether the target holds what was written, and who came back",
     "verify-fence": "watches that nothing is written to the source any more",
     "wait-drained": "waits until groups have consumed all there is on the source",
     "wait-inactive": "waits until groups have no members",
-    "command": "runs a program with its arguments, never through a shell",
-    "http": "sends one HTTP request and looks at the answer",
-    "fence": "keeps producers out of the source by ACLs, proved by an attempt",
-    "manual": "somebody does something by hand and says so",
-    "notify": "tells a webhook how the run goes",
 }
 """Kind → what it does; the module is ``failover.runbook.steps.NAME`` with ``_`` for ``-``."""
 

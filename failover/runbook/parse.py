@@ -165,8 +165,9 @@ def _playbook(reading: _Reading, found: LinedDict, where: str, digest: str) -> P
             steps.append(_step(reading, entry))
         else:
             reading.wrong(found.lines["steps"], "each step has to be a mapping with id, title and uses")
-    for unused in sorted(set(reading.variables) - reading.used):
-        reading.wrong(declared.lines[unused], f"variable {unused} is never used")
+    if isinstance(declared, LinedDict):
+        for unused in sorted(set(reading.variables) - reading.used):
+            reading.wrong(declared.lines[unused], f"variable {unused} is never used")
     return Playbook(
         name=name,
         description=description,

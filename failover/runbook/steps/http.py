@@ -47,8 +47,8 @@ class HttpKind(Kind[Http]):
         return f"curl -X {given.get('method', 'GET')} {shlex.quote(_plain(str(given.get('url', ''))))}"
 
 
-def send(given: Http, seconds: float) -> tuple[int, str]:
-    """Sends the request and gives status and body. Raises ``StepFailed`` when no answer comes."""
+def send(given: Http, seconds: float, *, kept: int = _KEPT) -> tuple[int, str]:
+    """Sends the request and gives status and the body's beginning. Raises ``StepFailed`` when no answer comes."""
     import urllib3
 
     pool = urllib3.PoolManager(ca_certs=given.ca_file or None)
@@ -63,7 +63,7 @@ def send(given: Http, seconds: float) -> tuple[int, str]:
                 redirect=False,
                 **({} if given.json is None else {"json": given.json}),
             )
-            return answer.status, answer.data.decode("utf-8", "replace")[:_KEPT]
+            return answer.status, answer.data.decode("utf-8", "replace")[:kept]
     except (urllib3.exceptions.HTTPError, OSError) as error:
         raise StepFailed(
             f"{given.method} {_plain(given.url)} got no answer: {type(error).__name__}",

@@ -68,10 +68,13 @@ def behind(context: Context) -> list[Any]:
         source_timeout=reach.timeouts[0],
         target_timeout=reach.timeouts[1],
     )
-    missing = make_plan(snapshot).unreplicated
-    if missing is None:
+    plan = make_plan(snapshot)
+    if plan.unreplicated is None:
         raise StepFailed("how far the mirror is cannot be told", hint="is the source there? failover status")
-    return list(missing)
+    for finding in plan.findings:
+        if finding.code == "position-unknown":
+            raise StepFailed(f"how far the mirror is cannot be told: {finding.message}", hint=finding.remedy)
+    return list(plan.unreplicated)
 
 
 def _sums(missing: list[Any]) -> tuple[int, float]:

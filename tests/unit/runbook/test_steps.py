@@ -308,6 +308,60 @@ class TestOffsets:
         assert (end.outcome, end.exit_code) == ("failed", 6)
 
 
+class TestPreparing:
+    def test_topics_that_producers_need_are_made_like_the_sources(self, scene):
+        scene.a.topic_configs["orders"] = {"retention.ms": "1000", "cleanup.policy": "compact"}
+        step = "uses: prepare-topics"
+        assert "would make 2 topics on the target: orders, paid" in scene.previewed(step)
+        assert result(scene.run(step)) == {"created": ["orders", "paid"], "there": []}
+        assert scene.b.infos["orders"].partitions == 2
+        assert result(scene.run(step)) == {"created": [], "there": ["orders", "paid"]}
+
+    def test_a_topic_with_fewer_partitions_is_not_enlarged(self, scene):
+        scene.b.topic("orders", 1).topic("paid", 5)
+        said = failure(scene.run("uses: prepare-topics"))
+        assert said == "topic orders has 1 partitions on the target, 2 on the source"
+
+    def test_a_record_is_written_to_the_target_and_read_back(self, scene):
+        assert "would make it and write one record to failover-canary" in scene.previewed("uses: canary")
+        assert result(scene.run("uses: canary")) == {"offset": 0}
+        assert result(scene.run("uses: canary")) == {"offset": 1}
+        assert "orders is not a topic for this" in failure(scene.run("uses: canary, with: {topic: orders}"))
+        scene.b.no_write.add("failover-canary")
+        assert "the target takes no record" in failure(scene.run("uses: canary"))
+
+    def test_rights_that_applications_lack_are_created_and_go_on_the_way_back(self, scene):
+        scene.a.group("g", {ORDERS: 60})
+        scene.a.bindings = [acl("ALLOW", "READ", who="User:app"), acl("ALLOW", "WRITE", who="User:app")]
+        kept = acl("ALLOW", "READ", "a.paid", who="User:other")
+        scene.b.bindings = [kept]
+        plan = "uses: plan, with: {groups: [g]}"
+        acls = "uses: acls, with: {plan: '{{ steps.s0.plan_id }}'}"
+        runner = scene.run(plan, acls)
+        created = result(runner, "s1")["created"]
+        assert created >= 2
+        assert len(scene.b.bindings) == 1 + created
+        refused = scene.run(plan, f"{acls[:-1]}, apply: false}}")
+        assert refused.state.steps["s1"].status is Status.DONE
+        scene.b.bindings = [kept]
+        runner = scene.run(plan, acls, "uses: command, with: {run: [no-such-program]}")
+        assert runner.state.steps["s1"].undo_text == f"deleted {created} ACLs"
+        assert scene.b.bindings == [kept]
+        assert "the target lacks" in failure(scene.run(plan, f"{acls[:-1]}, apply: false}}"), "s1")
+
+    def test_the_mirrors_lag_is_waited_for(self, scene):
+        gate = "uses: replication-lag, timeout: 30s"
+        assert "how far the mirror is cannot be told" in failure(scene.run(gate))  # nothing places it
+        scene.a.group("g", {ORDERS: 60, TopicPartition("paid", 0): 0})
+        scene.a.append("orders", None, b"one more", timestamp=100)
+        assert "now 1, the oldest" in scene.previewed(gate)
+        assert "the mirror is behind: 1 records on 1 partitions, most on orders 0 by 1" in failure(scene.run(gate))
+        assert result(scene.run(f"{gate}, with: {{records: 1}}"))["records"] == 1
+        assert "the mirror is behind" in failure(scene.run(f"{gate}, with: {{at_once: true}}"))
+        scene.on_sleep = lambda: scene.b.append("a.orders", None, b"one more", timestamp=100) and None
+        assert result(scene.run(gate))["records"] == 0
+
+
 def test_the_documentation_names_every_kind_and_the_shipped_playbooks_are_in_order():
     from failover.runbook.kinds import KINDS, kind
     from failover.runbook.library import find_playbook, shipped

@@ -1,0 +1,94 @@
+"""What applications may do on the source, given to them on the target."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from failover.errors import Refused, StepFailed
+from failover.model.names import Fault
+from failover.model.rights import AclBinding
+from failover.runbook.kinds import Context, Kind, Result, Settled
+
+
+class Acls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """``plan``: a plan's id; what it found missing counts. ``apply``: create them; else fail where some are missing.
+
+    ``users``: fail where SCRAM users are missing: their passwords are told to nobody, so they cannot be copied.
+    """
+
+    plan: str
+    apply: bool = True
+    users: bool = True
+
+
+class AclsKind(Kind[Acls]):
+    """Creates on the target the ACLs that applications have on the source and lack there, as a plan found them.
+
+    The way back deletes exactly those that were created. ``failover show PLAN`` names them;
+    ``failover plan --format kafka-acls`` prints the commands.
+    """
+
+    parameters = Acls
+    results = {"created": "ACLs created", "users": "SCRAM users that are missing"}  # noqa: RUF012
+    undoes = True
+
+    def preview(self, given: Acls, context: Context) -> str:
+        acls, users = _missing(given, context)
+        verb = "create" if given.apply else "fail for"
+        return f"would {verb} {len(acls)} ACLs on the target; SCRAM users missing there: {', '.join(users) or 'none'}"
+
+    def run(self, given: Acls, context: Context) -> Result:
+        acls, users = _missing(given, context)
+        printed = "failover plan --format kafka-acls prints the commands"
+        if users and given.users:
+            raise Refused(f"the target lacks users: {', '.join(users[:5])}", hint=printed)
+        if acls and not given.apply:
+            raise Refused(f"the target lacks {len(acls)} ACLs, the first: {_told(acls[0])}", hint=printed)
+        there = context.reach.target.acls() if acls else ()
+        if isinstance(there, Fault):
+            raise StepFailed(f"the ACLs of the target cannot be read: {there}")
+        wanted = [acl for acl in acls if acl not in there]
+        context.note(created=[msgspec.json.encode(acl).decode() for acl in wanted])
+        _check(context.reach.target.create_acls(wanted), "created")
+        return {"created": len(wanted), "users": users}
+
+    def settle(self, given: Acls, context: Context) -> Settled:  # noqa: ARG002
+        return Settled(done=False)  # what is there is not created again
+
+    def undo(self, given: Acls, context: Context) -> str:  # noqa: ARG002 - what was noted is put back
+        noted = context.notes.get("created") or []
+        assert isinstance(noted, list)
+        bindings = [msgspec.json.decode(each, type=AclBinding) for each in noted]
+        _check(context.reach.target.delete_acls(bindings), "deleted")
+        return f"deleted {len(bindings)} ACLs"
+
+    def by_hand(self, given: Mapping[str, Any]) -> str:  # noqa: ARG002 - the same for all
+        return "failover plan --format kafka-acls"
+
+
+def _missing(given: Acls, context: Context) -> tuple[list[AclBinding], list[str]]:
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import find_plan, read_plan
+
+    plan = decode_plan(read_plan(find_plan(context.reach.state, given.plan)))
+    return list(plan.missing_acls), [user.name for user in plan.missing_users]
+
+
+def _check(answers: Mapping[AclBinding, Fault | None], done: str) -> None:
+    faults = [(acl, fault) for acl, fault in answers.items() if fault is not None]
+    if faults:
+        acl, fault = faults[0]
+        raise StepFailed(
+            f"{len(faults)} of {len(answers)} ACLs were not {done}, the first ({_told(acl)}): {fault}",
+            hint="this user needs ALTER on the cluster",
+        )
+
+
+def _told(acl: AclBinding) -> str:
+    return f"{acl.permission} {acl.operation} on {acl.resource} {acl.name} for {acl.principal}"
+
+
+KIND = AclsKind()
