@@ -48,7 +48,6 @@ class Options(NamedTuple):
     type=DURATION,
     default="3s",
     show_default=True,
-    metavar="D",
     help="Watch for so long that nothing is mirrored either way.",
 )
 @click.option("--yes", is_flag=True, help="Do not ask.")
