@@ -230,7 +230,7 @@ def test_a_signal_stops_after_the_step_under_way(place):
     assert place.made == ["one", "begun", "two"]
 
 
-def test_playbooks_are_shown_checked_and_rendered(place, capsys):
+def test_playbooks_are_shown_checked_and_rendered(place: Place, capsys: pytest.CaptureFixture[str]) -> None:
     def said(*arguments: str) -> str:
         with pytest.raises(SystemExit) as ended:
             main(["--state-dir", str(place.path / "state"), "playbook", *arguments])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
@@ -58,7 +59,7 @@ def test_steps_follow_one_another_and_the_run_ends():
 
 def test_a_failure_puts_back_in_reverse_the_failed_step_first_and_ends_with_4():
     playbook = book(step("a"), step("b"), step("c"))
-    events = [*done("a", "b"), e.Begun(NOW, "c", 1), failed("c")]
+    events: list[e.Event] = [*done("a", "b"), e.Begun(NOW, "c", 1), failed("c")]
     every = ("a", "b", "c")
     assert after(playbook, *events, undoable=every) == Undo("c")
     events += [e.UndoBegun(NOW, "c"), e.Undone(NOW, "c", "")]
@@ -75,7 +76,13 @@ def test_where_nothing_was_to_be_put_back_the_failure_is_the_exit_code():
 
 def test_what_cannot_be_put_back_does_not_keep_the_rest_from_it():
     playbook = book(step("a"), step("b"))
-    events = [*done("a"), e.Begun(NOW, "b", 1), failed("b", 8), e.UndoBegun(NOW, "b"), e.UndoFailed(NOW, "b", "no")]
+    events: list[e.Event] = [
+        *done("a"),
+        e.Begun(NOW, "b", 1),
+        failed("b", 8),
+        e.UndoBegun(NOW, "b"),
+        e.UndoFailed(NOW, "b", "no"),
+    ]
     assert after(playbook, *events, undoable=("a", "b")) == Undo("a")
     events.append(e.Undone(NOW, "a", ""))
     assert after(playbook, *events, undoable=("a", "b")) == Finish("stuck", 8, "b")
@@ -85,7 +92,7 @@ def test_what_cannot_be_put_back_does_not_keep_the_rest_from_it():
 
 def test_after_the_point_of_no_return_nothing_is_put_back():
     playbook = book(step("a"), step("b", final=True), step("c"))
-    events = [*done("a", "b"), e.Begun(NOW, "c", 1), failed("c", 6)]
+    events: list[e.Event] = [*done("a", "b"), e.Begun(NOW, "c", 1), failed("c", 6)]
     assert after(playbook, *events, undoable=("a", "b", "c")) == Finish("failed", 6, "c")
     assert after(playbook, *events, e.TurnedBack(NOW, "ann"), undoable=("a", "b", "c")) == Finish("failed", 6, "c")
     events = [*done("a"), e.Begun(NOW, "b", 1), failed("b", 6)]
@@ -94,7 +101,7 @@ def test_after_the_point_of_no_return_nothing_is_put_back():
 
 def test_a_wish_puts_everything_back_also_what_is_cut_short():
     playbook = book(step("a"), step("b"))
-    events = [*done("a"), e.Begun(NOW, "b", 1), e.Resumed(NOW, "ann", "h"), e.TurnedBack(NOW, "ann")]
+    events: list[e.Event] = [*done("a"), e.Begun(NOW, "b", 1), e.Resumed(NOW, "ann", "h"), e.TurnedBack(NOW, "ann")]
     assert after(playbook, *events, undoable=("a", "b")) == Undo("b")
 
 
@@ -110,7 +117,7 @@ def test_retries_are_counted_and_waited_for():
 
 def test_a_failure_to_go_on_after_makes_the_run_partly_done():
     playbook = book(step("a", on_failure="continue"), step("b"))
-    events = [e.Begun(NOW, "a", 1), failed("a")]
+    events: list[e.Event] = [e.Begun(NOW, "a", 1), failed("a")]
     assert after(playbook, *events) == Begin("b", 1, 0.0)
     assert after(playbook, *events, *done("b")) == Finish("partly", 4, "a")
 
@@ -146,7 +153,7 @@ def test_conditions_and_begin_at():
     assert "nothing is known of steps.b.y" in last.why
 
 
-steps = st.builds(
+steps: st.SearchStrategy[dict[str, Any]] = st.builds(
     dict,
     on_failure=st.sampled_from(["stop", "continue", "undo", "undo"]),
     retry=st.sampled_from([None, None, Retry(1, 1.0)]),

@@ -279,10 +279,11 @@ class TestOffsets:
         assert self.committed(scene) in (None, {})
 
     def test_cut_short_it_goes_on_and_what_is_written_is_not_written_again(self, scene):
-        scene.b.before["committed"] = lambda *_: ("commit", 1) in scene.b.calls and stop()
+        def stop(*_: object) -> None:
+            if ("commit", 1) in scene.b.calls:
+                raise KeyboardInterrupt
 
-        def stop() -> None:
-            raise KeyboardInterrupt
+        scene.b.before["committed"] = stop
 
         runner = scene.runner(self.PLAN, self.EXECUTE)
         with pytest.raises((KeyboardInterrupt, FailoverError)):
