@@ -22,7 +22,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
 
     ``trouble``: why it could not be asked. ``internal``: MM2's topics that are read there, with what they are for; a
     Fault where one cannot be described.
-    ``copies``: mirrored topics on the target. ``groups``: groups of the flow, described.
+    ``topics``: the mirrored topics, by their names there. ``groups``: groups of the flow, described.
     """
 
     alias: str
@@ -33,7 +33,7 @@ class Access(msgspec.Struct, frozen=True, kw_only=True):
     brokers: int = 0
     unreachable: int = 0
     internal: Mapping[str, tuple[str, TopicInfo | Fault | None]] = {}
-    copies: Mapping[str, TopicInfo | Fault] = {}
+    topics: Mapping[str, TopicInfo | Fault] = {}
     groups: Mapping[str, GroupInfo] = {}
     listing_denied: bool = False
 
@@ -80,6 +80,10 @@ def _reading(access: Access) -> Iterator[Finding]:
     if hidden:
         message = f"{count(len(hidden), 'group')} of {access.alias} may not be described: {some(hidden)}"
         yield Finding("not-authorized", Severity.ERROR, some(hidden), message, "grant DESCRIBE on these groups")
+    if closed := _closed(access):
+        message = f"records of {count(len(closed), 'topic')} of {access.alias} cannot be compared: {some(closed)}"
+        remedy = "grant READ on these topics; without it offsets are placed by offset syncs alone"
+        yield Finding("not-authorized", Severity.WARNING, some(closed), message, remedy)
 
 
 def _writing(access: Access) -> Iterator[Finding]:
@@ -96,15 +100,18 @@ def _writing(access: Access) -> Iterator[Finding]:
         message = f"{access.alias} would not let a rollback take back first commits of {count(len(no_delete), 'group')}"
         remedy = "grant DELETE on these groups, or on group *"
         yield Finding("rollback-limited", Severity.WARNING, some(no_delete), message, remedy)
-    closed = [
+    if closed := _closed(access):
+        message = f"{access.alias} would refuse commits on {count(len(closed), 'topic')}: {some(closed)}"
+        yield Finding("not-authorized", Severity.ERROR, some(closed), message, "grant READ on these topics")
+
+
+def _closed(access: Access) -> list[str]:
+    return [
         name
-        for name, info in access.copies.items()
+        for name, info in access.topics.items()
         if (isinstance(info, Fault) and info.number in DENIED)
         or (isinstance(info, TopicInfo) and not _may(info.operations, "READ"))
     ]
-    if closed:
-        message = f"{access.alias} would refuse commits on {count(len(closed), 'topic')}: {some(closed)}"
-        yield Finding("not-authorized", Severity.ERROR, some(closed), message, "grant READ on these topics")
 
 
 def _same(accesses: Sequence[Access]) -> Iterator[Finding]:

@@ -77,9 +77,8 @@ def _asked(cluster: Cluster, flow: Flow, empty: Access, more: Iterable[str]) -> 
     consumers = (name for name, one in listed.items() if one.protocol_type in ("consumer", ""))
     names = {name for name in (*consumers, *more) if flow.groups.matches(name) and not is_own_group(name)}
     groups = cluster.describe_groups(list(islice(sorted(names), MOST)))
-    copies = []
-    if empty.side == "target":
-        copies = [name for name in topics if _is_copy(flow, name)][:MOST]
+    mirrored = _is_copy if empty.side == "target" else _is_original
+    chosen = [name for name in topics if mirrored(flow, name)][:MOST]
     return Access(
         alias=empty.alias,
         side=empty.side,
@@ -88,7 +87,7 @@ def _asked(cluster: Cluster, flow: Flow, empty: Access, more: Iterable[str]) -> 
         brokers=len(facts.brokers) + len(facts.unreachable),
         unreachable=len(facts.unreachable),
         internal=internal,
-        copies=cluster.describe_topics(copies),
+        topics=cluster.describe_topics(chosen),
         groups=groups,
         listing_denied=any(fault.number in DENIED for fault in faults),
     )
@@ -109,6 +108,10 @@ def _internal_names(flow: Flow, side: str) -> Iterator[tuple[str, str]]:
 def _is_copy(flow: Flow, topic: str) -> bool:
     origin = flow.source_topic(topic)
     return origin is not None and flow.topics.should_replicate(origin)
+
+
+def _is_original(flow: Flow, topic: str) -> bool:
+    return flow.topics.should_replicate(topic)
 
 
 def _is_absent(described: object) -> bool:

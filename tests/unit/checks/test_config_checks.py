@@ -168,6 +168,9 @@ def test_every_code_is_explained():
     assert set(SEVERITIES) <= set(entries())
 
 
+CLOSED = TopicInfo("t", 1, operations=frozenset({"DESCRIBE"}))
+
+
 class TestAccess:
     GOOD = frozenset({"READ", "DESCRIBE", "DELETE"})
 
@@ -179,7 +182,7 @@ class TestAccess:
 
     def test_nothing_to_remark(self):
         topic = TopicInfo("t", 1, operations=self.GOOD)
-        access = self.access(internal={"t": ("x", topic)}, copies={"t": topic}, groups={"g": self.group("ALL")})
+        access = self.access(internal={"t": ("x", topic)}, topics={"t": topic}, groups={"g": self.group("ALL")})
         assert check_access([access]) == ()
 
     @pytest.mark.parametrize(
@@ -193,12 +196,12 @@ class TestAccess:
                 "t on b cannot be read",
             ),
             (
-                {"internal": {"t": ("x", TopicInfo("t", 1, operations=frozenset({"DESCRIBE"})))}},
+                {"internal": {"t": ("x", CLOSED)}},
                 "not-authorized",
                 "read",
             ),
             (
-                {"copies": {"t": TopicInfo("t", 1, operations=frozenset({"DESCRIBE"}))}},
+                {"topics": {"t": CLOSED}},
                 "not-authorized",
                 "on 1 topic: t",
             ),
@@ -219,6 +222,11 @@ class TestAccess:
             (finding,) = check_access([self.access(groups={"g": group})])
             assert (finding.code, finding.severity) == ("not-authorized", Severity.ERROR)
             assert "refuse commits for 1 group: g" in finding.message
+
+    def test_records_of_the_source_that_cannot_be_compared_are_a_warning(self):
+        (finding,) = check_access([Access(alias="a", side="source", flow="a->b", topics={"t": CLOSED})])
+        assert (finding.code, finding.severity) == ("not-authorized", Severity.WARNING)
+        assert "records of 1 topic of a cannot be compared: t" in finding.message
 
     def test_equal_ids_are_one_cluster(self):
         source = Access(alias="a", side="source", flow="a->b", cluster_id="B")
