@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command)
 @click.argument("reference", metavar="RUN")
-@click.option(
-    "--for", "watch", type=DURATION, default=0.0, help="Watch that long which groups come back and get on."
-)
+@click.option("--for", "watch", type=DURATION, default=0.0, help="Watch that long which groups come back and get on.")
 @format_option("table", "json", "yaml")
 @pass_settings
 def command(settings: Settings, /, *, reference: str, watch: float) -> int:
