@@ -110,7 +110,8 @@ def test_sixty_files_are_read_as_java_reads_them(tmp_path: Path) -> None:
         files[-1].write_bytes(content if isinstance(content, bytes) else content.encode("latin-1"))
     listed = tmp_path / "files"
     listed.write_text("\n".join(map(str, files)))
-    command = [str(find_java().executable), *jvm_flags(heap="64m", quick=True), "-cp", str(Path(__file__).parent / "java")]
+    compiled = str(Path(__file__).parent / "java")
+    command = [str(find_java().executable), *jvm_flags(heap="64m", quick=True), "-cp", compiled]
     shown = subprocess.run(
         [*command, "PrintProperties", listed], capture_output=True, text=True, check=True, timeout=60
     )
