@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from failover.runbook.record import RunLog
     from failover.runbook.runner import Runner, Surroundings
 
-ASKS = ("manual", "approve")
+ASKS = ("manual", "approve", "move-applications")
 """Kinds of steps that put a question."""
 
 

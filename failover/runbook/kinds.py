@@ -23,6 +23,7 @@ KINDS: Mapping[str, str] = {
     "fence": "keeps producers out of the source by ACLs, proved by an attempt",
     "http": "sends one HTTP request and looks at the answer",
     "manual": "somebody does something by hand and says so",
+    "move-applications": "stops or starts producers or consumers, by a hook of yours or by hand",
     "notify": "tells a webhook how the run goes",
     "plan": "looks at both clusters and saves a plan",
     "prepare-topics": "makes the topics producers need on the target",

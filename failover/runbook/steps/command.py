@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import msgspec
@@ -46,47 +46,58 @@ class CommandKind(Kind[Command]):
         return f"would run: {shlex.join(given.run)}"
 
     def run(self, given: Command, context: Context) -> Result:
-        if not given.run:
-            raise StepFailed("run names no program")
-        own = {
-            "FAILOVER_RUN": context.run_id,
-            "FAILOVER_PLAYBOOK": context.playbook,
-            "FAILOVER_STEP": context.step_id,
-            "FAILOVER_OPERATOR": context.operators[-1],
-            "FAILOVER_SOURCE": context.source,
-            "FAILOVER_TARGET": context.target,
-        }
-        try:
-            done = subprocess.run(
-                given.run,
-                check=False,
-                capture_output=True,
-                cwd=given.folder or None,
-                env={**os.environ, **own, **given.env},
-                errors="replace",
-                stdin=subprocess.DEVNULL,
-                text=True,
-                timeout=context.remaining(),
-            )
-        except subprocess.TimeoutExpired as error:
-            raise StepTimeout(
-                f"{given.run[0]} did not end within its time and was ended", hint="raise the step's timeout"
-            ) from error
-        except OSError as error:
-            raise StepFailed(
-                f"{given.run[0]} cannot be run: {error.strerror}",
-                hint="is it installed, and in the PATH of this shell?",
-            ) from error
-        for line in done.stderr.splitlines():
-            context.say(line)
-        if done.returncode not in given.succeeds:
-            said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
-            raise StepFailed(f"{given.run[0]} ended with {done.returncode}" + "".join(f": {line}" for line in said))
-        return {"exit_code": done.returncode, "output": done.stdout[-_KEPT:].rstrip("\n")}
+        return run_program(given.run, context, env=given.env, folder=given.folder, succeeds=given.succeeds)
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
         run = given.get("run")
         return shlex.join(map(str, run)) if isinstance(run, list) else str(run or "")
+
+
+def run_program(
+    run: Sequence[str],
+    context: Context,
+    *,
+    env: Mapping[str, str],
+    folder: str = "",
+    succeeds: Collection[int] = (0,),
+) -> Result:
+    """Runs a program within the step's time and gives its exit code and output. Raises ``StepFailed``."""
+    if not run:
+        raise StepFailed("run names no program")
+    own = {
+        "FAILOVER_RUN": context.run_id,
+        "FAILOVER_PLAYBOOK": context.playbook,
+        "FAILOVER_STEP": context.step_id,
+        "FAILOVER_OPERATOR": context.operators[-1],
+        "FAILOVER_SOURCE": context.source,
+        "FAILOVER_TARGET": context.target,
+    }
+    try:
+        done = subprocess.run(
+            list(run),
+            check=False,
+            capture_output=True,
+            cwd=folder or None,
+            env={**os.environ, **own, **env},
+            errors="replace",
+            stdin=subprocess.DEVNULL,
+            text=True,
+            timeout=context.remaining(),
+        )
+    except subprocess.TimeoutExpired as error:
+        raise StepTimeout(
+            f"{run[0]} did not end within its time and was ended", hint="raise the step's timeout"
+        ) from error
+    except OSError as error:
+        raise StepFailed(
+            f"{run[0]} cannot be run: {error.strerror}", hint="is it installed, and in this shell's PATH?"
+        ) from error
+    for line in done.stderr.splitlines():
+        context.say(line)
+    if done.returncode not in succeeds:
+        said = (done.stderr.strip() or done.stdout.strip()).splitlines()[-1:]
+        raise StepFailed(f"{run[0]} ended with {done.returncode}" + "".join(f": {line}" for line in said))
+    return {"exit_code": done.returncode, "output": done.stdout[-_KEPT:].rstrip("\n")}
 
 
 KIND = CommandKind()

@@ -17,7 +17,7 @@ _EVERYBODY = "User:*"
 _READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
 _NO_AUTHORIZER = 54
 _OPEN = "allow.everyone.if.no.acl.found"
-_TRIES, _BETWEEN_TRIES = 50, 0.2
+_TRIES, _BETWEEN_TRIES = 25, 0.2
 
 
 class Fence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
