@@ -27,7 +27,8 @@ class Acls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class AclsKind(Kind[Acls]):
     """Creates on the target the ACLs that applications have on the source and lack there, as a plan found them.
 
-    The way back deletes exactly those that were created. ``failover show PLAN`` names them;
+    One that keeps everybody from writing is a fence of the source and is not copied. The way back deletes exactly those
+    that were created. ``failover show PLAN`` names them;
     ``failover plan --format kafka-acls`` prints the commands.
     """
 
@@ -74,7 +75,12 @@ def _missing(given: Acls, context: Context) -> tuple[list[AclBinding], list[str]
     from failover.state.plans import find_plan, read_plan
 
     plan = decode_plan(read_plan(find_plan(context.reach.state, given.plan)))
-    return list(plan.missing_acls), [user.name for user in plan.missing_users]
+    return [acl for acl in plan.missing_acls if not _fences(acl)], [user.name for user in plan.missing_users]
+
+
+def _fences(acl: AclBinding) -> bool:
+    """Says whether an ACL keeps everybody from writing: a fence of the source, which has no place on the target."""
+    return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", "User:*")
 
 
 def _check(answers: Mapping[AclBinding, Fault | None], done: str) -> None:

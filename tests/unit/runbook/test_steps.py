@@ -334,6 +334,7 @@ class TestPreparing:
     def test_rights_that_applications_lack_are_created_and_go_on_the_way_back(self, scene):
         scene.a.group("g", {ORDERS: 60})
         scene.a.bindings = [acl("ALLOW", "READ", who="User:app"), acl("ALLOW", "WRITE", who="User:app")]
+        scene.a.bindings.append(acl("DENY", "WRITE"))  # a fence, which has no place on the target
         kept = acl("ALLOW", "READ", "a.paid", who="User:other")
         scene.b.bindings = [kept]
         plan = "uses: plan, with: {groups: [g]}"
@@ -342,6 +343,7 @@ class TestPreparing:
         created = result(runner, "s1")["created"]
         assert created >= 2
         assert len(scene.b.bindings) == 1 + created
+        assert "DENY" not in {each.permission for each in scene.b.bindings}
         refused = scene.run(plan, f"{acls[:-1]}, apply: false}}")
         assert refused.state.steps["s1"].status is Status.DONE
         scene.b.bindings = [kept]

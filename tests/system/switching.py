@@ -1,0 +1,140 @@
+"""Applications of ordinary users that a playbook moves from one cluster to the other by a hook."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+from failover.lab import APP
+from failover.lab.clients import SILENT
+from tests.system.pair import Pair
+
+HOOK = """
+import pathlib, sys, time
+folder, action, what, alias = pathlib.Path(sys.argv[1]), *sys.argv[2:]
+wanted, runs = folder / f"wanted.{what}.{alias}", folder / f"runs.{what}.{alias}"
+with (folder / "called").open("a") as log:
+    log.write(f"{action} {what} {alias}\\n")
+if action == "start":
+    wanted.touch()
+else:
+    wanted.unlink(missing_ok=True)
+end = time.monotonic() + 40
+while runs.exists() != (action == "start"):
+    if time.monotonic() > end:
+        sys.exit(f"{what} on {alias} do not {action}")
+    time.sleep(0.05)
+"""
+
+
+class Applications:
+    """Is a transactional producer and a consumer group, started and stopped by files as the hook says.
+
+    ``written``: values of committed transactions, ``read``: what the group consumed, wherever that was.
+    """
+
+    def __init__(self, pair: Pair, folder: Path, topic: str, group: str) -> None:
+        self.written: list[bytes] = []
+        self.read: Counter[bytes] = Counter()
+        self.faults: list[str] = []
+        self.hook = folder / "hook.py"
+        self.hook.write_text(HOOK)
+        self._pair, self._folder, self._topic, self._group = pair, folder, topic, group
+        self._end = threading.Event()
+        self._next = 0
+        work: dict[str, Callable[[str], None]] = {"producers": self._produce, "consumers": self._consume}
+        self._threads = [
+            threading.Thread(target=self._watch, args=(what, alias, work[what]), daemon=True)
+            for what in work
+            for alias in ("a", "b")
+        ]
+
+    def __enter__(self) -> Self:
+        for thread in self._threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._end.set()
+        for thread in self._threads:
+            thread.join(30)
+
+    def start(self, what: str, alias: str) -> None:
+        (self._folder / f"wanted.{what}.{alias}").touch()
+
+    def stop(self, what: str, alias: str) -> None:
+        (self._folder / f"wanted.{what}.{alias}").unlink()
+        while (self._folder / f"runs.{what}.{alias}").exists():
+            time.sleep(0.02)
+
+    @property
+    def called(self) -> list[str]:
+        """Is how the hook was called."""
+        return (self._folder / "called").read_text().splitlines()
+
+    def _settings(self, alias: str) -> dict[str, Any]:
+        return self._pair.lab.client_settings(alias, user=APP, mechanism="SCRAM-SHA-512")
+
+    def _watch(self, what: str, alias: str, work: Callable[[str], None]) -> None:
+        runs = self._folder / f"runs.{what}.{alias}"
+        while not self._end.is_set():
+            if self._wanted(what, alias):
+                runs.touch()
+                try:
+                    work(alias)
+                except Exception as error:  # noqa: BLE001 - a thread's failure is the test's
+                    self.faults.append(f"{what} on {alias}: {error!r}")
+                runs.unlink()
+            time.sleep(0.02)
+
+    def _wanted(self, what: str, alias: str) -> bool:
+        return not self._end.is_set() and (self._folder / f"wanted.{what}.{alias}").exists()
+
+    def _produce(self, alias: str) -> None:
+        from confluent_kafka import KafkaException, Producer
+
+        settings = {**self._settings(alias), "transactional.id": self._group, "transaction.timeout.ms": 10_000}
+        producer = Producer(settings, logger=SILENT)
+        producer.init_transactions(30)
+        while self._wanted("producers", alias):
+            values = [b"value %d" % (self._next + number) for number in range(5)]
+            self._next += 5
+            producer.begin_transaction()
+            try:
+                for value in values:
+                    producer.produce(self._topic, value, value)
+                producer.flush(10)
+                if self._next % 25 == 0:
+                    producer.abort_transaction(10)
+                    continue
+                producer.commit_transaction(10)
+            except KafkaException:
+                # Shut out in the middle of a transaction, which is lost: as applications do, begin with a new producer.
+                time.sleep(0.5)
+                return
+            else:
+                self.written += values
+            time.sleep(0.02)
+
+    def _consume(self, alias: str) -> None:
+        from confluent_kafka import Consumer
+
+        settings = {
+            **self._settings(alias),
+            "group.id": self._group,
+            "auto.offset.reset": "earliest",
+            "enable.auto.commit": False,
+            "topic.metadata.refresh.interval.ms": 1000,
+        }
+        consumer = Consumer(settings, logger=SILENT)
+        consumer.subscribe([self._topic] if alias == "a" else [f"a.{self._topic}", self._topic])
+        while self._wanted("consumers", alias):
+            batch = [message for message in consumer.consume(100, 0.1) if message.error() is None]
+            self.read.update(bytes(message.value() or b"") for message in batch)
+            if batch:
+                consumer.commit(asynchronous=False)
+        consumer.close()

@@ -1,0 +1,86 @@
+"""The shipped switchover under live traffic of ordinary users: nothing is lost and nothing is read again."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from failover.lab import APP
+from failover.model.rights import AclBinding
+from tests.system.inventory_side import cluster
+from tests.system.pair import Pair
+from tests.system.switching import Applications
+
+
+@contextmanager
+def rights(pair: Pair, topic: str, group: str) -> Iterator[None]:
+    """Gives the applications' user what it needs on the source; the playbook is to give it the same on the target."""
+    wanted = [("topic", topic, right) for right in ("READ", "WRITE", "DESCRIBE")]
+    wanted += [("group", group, "READ"), ("transactional-id", group, "WRITE"), ("transactional-id", group, "DESCRIBE")]
+    bindings = [AclBinding(kind, "literal", name, f"User:{APP}", "*", "ALLOW", right) for kind, name, right in wanted]
+    with cluster(pair, "a") as source, cluster(pair, "b") as target:
+        before = [side.acls() for side in (source, target)]
+        assert set(source.create_acls(bindings).values()) == {None}
+        try:
+            yield
+        finally:
+            for side, there in zip((source, target), before, strict=True):
+                now = side.acls()
+                assert isinstance(now, tuple)
+                assert isinstance(there, tuple)
+                side.delete_acls([acl for acl in now if acl not in there])
+
+
+def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothing_again(
+    mm2: Pair, tmp_path: Path
+) -> None:
+    topic, group = mm2.create_topic("a", mm2.name("t.switch"), 3), mm2.name("switch")
+    mm2.expected["b"].update({topic, "failover-canary"})
+    with rights(mm2, topic, group), Applications(mm2, tmp_path, topic, group) as applications:
+        applications.start("consumers", "a")
+        applications.start("producers", "a")
+        mm2.a.until(lambda: len(applications.written) >= 200 and applications.read.total() >= 100, what="traffic")
+        mm2.wait_mirrored(topic)
+        ran = mm2.run_cli(
+            "run",
+            "switchover",
+            "--yes",
+            "--self-approve",
+            *("--var", f"groups={group}", "--var", "replication=manual", "--var", "come_back=60s"),
+            *("--var", f"hook={sys.executable},{applications.hook},{tmp_path}"),
+            "--format",
+            "json",
+            state=tmp_path / "state",
+            seconds=200,
+        )
+        assert ran.code == 0, ran.err
+        record = json.loads(ran.out)
+        moved = len(applications.written)
+        mm2.b.until(
+            lambda: len(applications.written) >= moved + 100 or applications.faults, what="traffic on the standby"
+        )
+        assert applications.faults == []
+        applications.stop("producers", "b")
+        mm2.b.until(
+            lambda: applications.read.total() >= len(applications.written), what="the group reads what there is"
+        )
+        applications.stop("consumers", "b")
+        assert applications.faults == []
+        assert applications.called == [
+            "stop producers a",
+            "stop consumers a",
+            "start consumers b",
+            "start producers b",
+        ]
+        assert applications.read == Counter(applications.written)
+    results = {step["id"]: step.get("result", {}) for step in record["steps"]}
+    assert results["plan"]["reread"] == results["plan"]["skipped"] == 0
+    assert results["mirror-finishes"]["records"] == 0
+    assert results["consumers-back"]["back"] == 1
+    assert results["prepare-topics"]["created"] == [topic] or topic in results["prepare-topics"]["created"]
+    # the fence stands until somebody takes it away: the old primary must not be written to
+    assert results["fence"]["acls"] >= 1
