@@ -63,8 +63,8 @@ def scene(mm2: Pair, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Scene
             if kind.startswith("static"):
                 options["group_instance_id"] = "pod-0"
             if kind == "static":
-                # Its process goes, and it stays listed for its whole session. By the newer protocol the brokers decide how
-                # long that is, here a few seconds: too short to be looked at in peace, so that one stays.
+                # Its process goes, and it stays listed for its whole session. By the newer protocol the brokers decide
+                # how long that is, here a few seconds: too short to be looked at in peace, so that one stays.
                 with mm2.b.member(groups[kind], [remote], protocol=protocol, session_timeout_ms="300000", **options):
                     pass
             else:
