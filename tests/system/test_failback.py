@@ -48,8 +48,8 @@ def test_groups_go_back_without_losing_or_repeating_a_record(pair: Pair, tmp_pat
     pair.create_topic("b", topic, 2)
     names = [pair.name("back.group") for _ in range(6)]
     options = MirrorOptions(topics=topic, checkpoint_seconds=1, refresh_seconds=1, flush_seconds=60)
-    forward: Any = {"aliases": ("fa", "fb")}
-    remote = f"fa.{topic}"
+    forward: Any = {"aliases": ("ha", "hb")}
+    remote = f"ha.{topic}"
 
     # killed before it had flushed a position: the next run copies everything again
     pair.produce("a", topic, 1200, transactions=((45, True), (15, False)))
@@ -78,7 +78,7 @@ def test_groups_go_back_without_losing_or_repeating_a_record(pair: Pair, tmp_pat
     # where it stood on the source before the failover
     pair.a.place(names[5], {(topic, 0): 100, (topic, 1): 100})
 
-    aliases = ("--source", "fb", "--target", "fa")
+    aliases = ("--source", "hb", "--target", "ha")
     made = plan(pair, *names, state=tmp_path, config=config, more=aliases)
     groups = by_name(made)
     for name in names:
@@ -86,15 +86,15 @@ def test_groups_go_back_without_losing_or_repeating_a_record(pair: Pair, tmp_pat
         for partition in groups[name]["partitions"]:
             assert (partition["precision"], partition["reread_max"]) == ("exact", 0), partition
             assert partition["source_topic"] == remote
-            assert partition["evidence"][0] == "came from fa: by the inverse of fa->fb's offset syncs"
+            assert partition["evidence"][0] == "came from ha: by the inverse of ha->hb's offset syncs"
     said = findings(made)["unmirrored-tail"]["message"]
-    assert said.startswith("60 records on fa were never mirrored to fb: ")
+    assert said.startswith("60 records on ha were never mirrored to hb: ")
     for p in (0, 1):
         begin = min(record.offset for record in tail if record.tp.partition == p)
         assert f"{topic}-{p} from offset {begin}: 30" in said
     assert [row for row in made["unreplicated"] if row["source_topic"] == remote] == []
     screen = pair.run_cli("plan", *aliases, "--group", names[0], state=tmp_path, config=config)
-    assert "fb->fa is not enabled: the settings of fa->fb apply, read backwards" in screen.err
+    assert "hb->ha is not enabled: the settings of ha->hb apply, read backwards" in screen.err
     assert "never mirrored" in screen.out
 
     # by the syncs alone: never beyond, and as far below as stated
@@ -133,8 +133,8 @@ def test_groups_go_back_without_losing_or_repeating_a_record(pair: Pair, tmp_pat
     own = pair.produce("b", topic, 80)
     back_again = MirrorOptions(topics=topic, checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1, both_ways=True)
     pair.b.place(names[0], {(remote, 0): 217, (remote, 1): 1, (topic, 0): 33, (topic, 1): 40})
-    with pair.mirror(back_again, **forward, added={"fa->fb.enabled": "false"}) as config:
-        mirrored = f"fb.{topic}"
+    with pair.mirror(back_again, **forward, added={"ha->hb.enabled": "false"}) as config:
+        mirrored = f"hb.{topic}"
         pair.a.until(
             lambda: mirrored in pair.a.topics() and sum(e for _, e in pair.a.ends(mirrored).values()) >= len(own),
             what=f"{mirrored} holds what was written on b",

@@ -323,8 +323,8 @@ def test_five_thousand_groups_and_a_broker_that_does_not_answer(
     seen = {group["group"] for group in made["groups"]}
     left = {each["group"] for each in made["not_planned"]}
     assert set(CROWD) <= seen
-    # the groups of the brokers that answer: those of the flow planned and the others named
-    assert many / 4 < len((seen | left) & commits.keys()) < many
+    # the groups of the brokers that answer, which may have taken over the silent one's: planned, or named
+    assert many / 4 < len((seen | left) & commits.keys()) <= many
     assert {name for name in seen - set(CROWD) if int(name.removeprefix("many-")) % 2} == set()
     ready = {group["group"] for group in made["groups"] if group["verdict"] == "ready"}
     assert len(ready) > many / 10

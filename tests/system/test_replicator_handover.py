@@ -49,7 +49,7 @@ def test_both_ways_under_traffic(scene: Scene) -> None:
     with scene.flow.mirror_maker("kill"):
         scene.grown(mark)
         for tp, upstream in committed.items():
-            found = scene.pair.wait_checkpoint(scene.group, *tp, upstream=upstream, flow=scene.flow.source)
+            found = scene.pair.wait_checkpoint(scene.group, *tp, upstream=upstream, flow=scene.flow.source, seconds=150)
             scene.safe(scene.copy(), tp, upstream, found.downstream)
     copy = scene.copy()
     scene.goes_on(copy, mark, stood)
@@ -74,7 +74,7 @@ def test_both_ways_under_traffic(scene: Scene) -> None:
         committed = scene.ends(copy)
         scene.pair.commit("a", scene.group, committed)
         for tp, upstream in committed.items():
-            found = scene.pair.wait_checkpoint(scene.group, *tp, upstream=upstream, flow=scene.flow.source)
+            found = scene.pair.wait_checkpoint(scene.group, *tp, upstream=upstream, flow=scene.flow.source, seconds=150)
             scene.safe(copy, tp, upstream, found.downstream)
     doubled = {str(tp): sum(on_record[tp] <= one.offset < stood[tp] for one in scene.wanted(tp)) for tp in mark}
     logging.getLogger(__name__).warning("MirrorMaker 2 copied twice, after the replicator was killed: %s", doubled)
