@@ -7,8 +7,9 @@ import socket
 import click
 
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
-from failover.cli.shared import locked, runs_topic
+from failover.cli.shared import locked
 from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.library.flows import runs_topic
 
 
 @click.command(cls=Command)

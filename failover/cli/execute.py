@@ -59,9 +59,9 @@ def command(
     first. With PLAN, --group and --exclude-group choose within it. The same command again continues
     a plan that was executed in part: what is done is checked, not written.
     """
-    from failover.cli.shared import runs_topic
     from failover.execution.commit import Timing
     from failover.execution.session import find_resumed
+    from failover.library.flows import runs_topic
 
     if not dry_run:
         require_terminal(assume_yes=yes)

@@ -106,8 +106,9 @@ def others(settings: Settings) -> Iterator[tuple[str, Shared | FailoverError]]:
 
     Nothing without a configuration. Each target has a few seconds, or --timeout.
     """
-    from failover.cli.shared import look, runs_topic
+    from failover.cli.shared import look
     from failover.config.flow import SelectedFlow
+    from failover.library.flows import runs_topic
 
     try:
         config = load(settings)
@@ -137,7 +138,7 @@ def target_of(settings: Settings, execution: Execution) -> Target:
 
     Raises ``UsageError`` when --source or --target name another flow.
     """
-    from failover.cli.shared import runs_topic
+    from failover.library.flows import runs_topic
 
     for given, own, option in (
         (settings.source, execution.source_alias, "--source"),

@@ -94,7 +94,8 @@ def make(
             plain=options.local_topics != "none",
         )
         # What follows is not needed before the clusters were asked, and loading it takes its time.
-        from failover.cli.shared import holder, runs_topic
+        from failover.cli.shared import holder
+        from failover.library.flows import runs_topic
         from failover.planning.build import make_plan
         from failover.planning.plan_file import encode_plan
         from failover.state.plans import save_plan

@@ -23,9 +23,6 @@ if TYPE_CHECKING:
     from failover.runbook.record import RunLog
     from failover.runbook.runner import Runner, Surroundings
 
-ASKS = ("manual", "approve", "move-applications")
-"""Kinds of steps that put a question."""
-
 
 @click.command(cls=Command)
 @click.argument("playbook", required=False, default="")
@@ -61,8 +58,10 @@ def command(
     the playbook names. Ctrl-C stops after the step that is under way; --resume goes on there, also after a crash.
     """
     _check(playbook, resume, undo=undo, anew=bool(given or begin_at or dry_run))
+    from failover.runbook.kinds import kind
     from failover.runbook.library import playbook_text
-    from failover.runbook.parse import parse, variables_of
+    from failover.runbook.parse import parse
+    from failover.runbook.variables import variables_of
 
     with _reach(settings) as reach:
         around = _surroundings(settings, reach, yes=yes, self_approve=self_approve)
@@ -75,7 +74,7 @@ def command(
             raise UsageError(f"{read.name} has no step {begin_at!r}", hint=f"failover playbook show {playbook}")
         if dry_run:
             return _preview(settings, read, variables, around)
-        if any(step.confirm is not None or step.action.uses in ASKS for step in read.steps):
+        if any(step.confirm is not None or kind(step.action.uses).asks for step in read.steps):
             require_terminal(assume_yes=yes)
         if at is not None:
             _wait_until(settings, at)

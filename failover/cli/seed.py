@@ -11,9 +11,10 @@ import click
 from failover.cli.connecting import connect_cluster, take, where_options
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.params import DURATION
-from failover.cli.shared import locked, runs_topic
+from failover.cli.shared import locked
 from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
 from failover.errors import ConfigError, UsageError
+from failover.library.flows import runs_topic
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig, SelectedFlow

@@ -10,18 +10,10 @@ from failover.cli.wiring import operator, utc_now
 from failover.execution.holding import Common, dead, holding
 from failover.execution.lock import live_holder
 from failover.execution.runlog import RunLog, Shared
-from failover.mm2 import internal_topics
 
 if TYPE_CHECKING:
     from failover.cli.frame import Settings
-    from failover.config.flow import Config
     from failover.kafka.port import Cluster
-
-
-def runs_topic(config: Config, source: str) -> str | None:
-    """Names the topic of a flow's executions: ``failover.runs.topic``, which may be ``off``; None then."""
-    setting = config.failover.get("runs.topic")
-    return internal_topics.runs_topic(None if setting is None else setting.trimmed, source)
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import getpass
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -27,10 +26,9 @@ def utc_now() -> datetime:
 
 def operator() -> str:
     """Names who runs this: the user of the operating system."""
-    try:
-        return getpass.getuser()
-    except (KeyError, OSError):
-        return "unknown"
+    from failover.library.planning import user
+
+    return user()
 
 
 def load(settings: Settings) -> Config:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from failover.errors import GroupNotFound, UsageError
-from failover.library.flows import Configuration, MirrorFlow, one_flow
+from failover.library.flows import Configuration, MirrorFlow, one_flow, runs_topic
 from failover.library.planning import user
 from failover.model.plan import Plan
 
@@ -46,7 +46,6 @@ def execute(
     from failover.execution.commit import Timing
     from failover.execution.holding import holding
     from failover.execution.session import Session, Ways, check, past, utc_now
-    from failover.mm2.internal_topics import RUNS_TOPIC_KEY, runs_topic
     from failover.state.folder import StateFolder, default_folder
 
     mirror = one_flow(flow)
@@ -66,8 +65,7 @@ def execute(
         folder = Path(own["state.dir"].trimmed).expanduser() if "state.dir" in own else default_folder()
     state = StateFolder(folder)
     state.require_usable()
-    setting = own.get(RUNS_TOPIC_KEY.removeprefix("failover."))
-    topic = runs_topic(None if setting is None else setting.trimmed, mirror.source)
+    topic = runs_topic(mirror.config, mirror.source)
     who = user() if operator is None else operator
     said = warn or _unheard
     cluster = mirror.open_cluster(mirror.target, timeout=target_timeout)

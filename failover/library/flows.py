@@ -93,6 +93,14 @@ def load_config(
     return Configuration(config, tuple(MirrorFlow(config, selected) for selected in flows))
 
 
+def runs_topic(config: Config, source: str) -> str | None:
+    """Names the topic of a flow's executions: ``failover.runs.topic``, which may be ``off``; None then."""
+    from failover.mm2 import internal_topics
+
+    setting = config.failover.get("runs.topic")
+    return internal_topics.runs_topic(None if setting is None else setting.trimmed, source)
+
+
 def one_flow(flow: MirrorFlow | Configuration) -> MirrorFlow:
     """Gives the flow itself, or the only one of a configuration; raises ``FlowAmbiguous`` where there are several."""
     return flow.flow() if isinstance(flow, Configuration) else flow

@@ -5,12 +5,16 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Collection
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from failover._version import __version__
 from failover.model.plan import Plan, PlanOptions
 from failover.model.snapshot import Snapshot
+
+if TYPE_CHECKING:
+    from failover.state.folder import StateFolder
 
 TTL_SECONDS = 3600.0
 
@@ -47,6 +51,17 @@ def make_plan(
         tool_version=__version__,
         earlier=earlier,
     )
+
+
+def saved_plan(state: StateFolder, reference: str) -> Plan:
+    """Reads a plan by file name, id or an unambiguous beginning of an id.
+
+    Raises ``PlanNotFound`` and ``PlanInvalid``.
+    """
+    from failover.planning.plan_file import decode_plan
+    from failover.state.plans import find_plan, read_plan
+
+    return decode_plan(read_plan(find_plan(state, reference)))
 
 
 def user() -> str:

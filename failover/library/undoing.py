@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from failover.library.flows import MirrorFlow
+from failover.library.flows import MirrorFlow, runs_topic
 from failover.library.planning import user
 from failover.model.execution import Execution
 from failover.state.folder import StateFolder
@@ -31,13 +31,11 @@ def roll_back(
     """
     from failover.execution.holding import holding
     from failover.execution.session import Session, Ways
-    from failover.mm2.internal_topics import RUNS_TOPIC_KEY, runs_topic
     from failover.planning.drift import check_cluster
 
     found = cluster.facts().cluster_id
     check_cluster(undone.target_alias, undone.target_cluster_id, found, f"execution {undone.id}")
-    setting = flow.config.failover.get(RUNS_TOPIC_KEY.removeprefix("failover."))
-    topic = runs_topic(None if setting is None else setting.trimmed, flow.source)
+    topic = runs_topic(flow.config, flow.source)
     who = user() if operator is None else operator
     with holding(cluster, topic, f"rollback {undone.id}", operator=who, warn=warn) as common:
         ways = Ways(operator=who, reason=reason, log=common.log, warnings=common.warnings, warn=warn)

@@ -94,13 +94,15 @@ class Kind(Generic[P]):
     """Is one kind of step; a subclass's docstring is its documentation.
 
     ``results``: field → what it holds. ``undoes``: ``undo`` puts back what ``run`` did. ``acts``: it changes something
-    outside this program. In ``parameters`` a ``float`` is a duration in seconds, written ``90s`` or ``5m``.
+    outside this program. ``asks``: it puts a question to the operator. In ``parameters`` a ``float`` is a duration in
+    seconds, written ``90s`` or ``5m``.
     """
 
     parameters: type[P]
     results: ClassVar[Mapping[str, str]] = {}
     undoes: ClassVar[bool] = False
     acts: ClassVar[bool] = True
+    asks: ClassVar[bool] = False
 
     def preview(self, given: P, context: Context) -> str:
         """Says what it would do, its preconditions looked at; changes nothing."""

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Collection, Iterable, Mapping
-from difflib import get_close_matches
+from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, cast
 
 import msgspec
@@ -27,6 +26,7 @@ from failover.runbook.playbook import (
     When,
 )
 from failover.runbook.references import BadReference, references
+from failover.runbook.variables import near, value_of
 
 _TOP = ("name", "description", "vars", "steps")
 _VARIABLE = ("type", "required", "default", "description")
@@ -72,7 +72,7 @@ class _Reading:
     def keys(self, found: LinedDict, known: Iterable[str], of: str) -> None:
         for key in found:
             if key not in known:
-                self.wrong(found.lines[key], f"{of} has no {key!r}{_near(key, known)}")
+                self.wrong(found.lines[key], f"{of} has no {key!r}{near(key, known)}")
 
     def text(self, found: LinedDict, key: str, *, needed: bool = False) -> str:
         value = found.get(key)
@@ -108,11 +108,12 @@ class _Reading:
                 if not reference.step:
                     self.used.add(reference.name)
                     if reference.name not in self.variables:
-                        near = _near(reference.name, self.variables)
-                        self.wrong(line, f"there is no variable {reference.name!r}{near}")
+                        self.wrong(
+                            line, f"there is no variable {reference.name!r}{near(reference.name, self.variables)}"
+                        )
                 elif reference.step not in self.results:
                     self.wrong(
-                        line, f"no earlier step is called {reference.step!r}{_near(reference.step, self.results)}"
+                        line, f"no earlier step is called {reference.step!r}{near(reference.step, self.results)}"
                     )
                 elif reference.name not in self.results[reference.step]:
                     fields = ", ".join(self.results[reference.step]) or "none"
@@ -218,38 +219,6 @@ def _type_of(value: Any) -> VariableType:
     return "list" if isinstance(value, list) else "text"
 
 
-def value_of(value: Any, type_: VariableType) -> Value:
-    """Makes a variable's value of what was written or typed. Raises ``ValueError``, its text without a subject."""
-    match type_:
-        case "text":
-            if isinstance(value, (str, int)) and not isinstance(value, bool):
-                return str(value)
-            raise ValueError("has to be a text")
-        case "number":
-            try:
-                number = float(str(value))
-            except ValueError:
-                raise ValueError("has to be a number") from None
-            return int(number) if number == int(number) else number
-        case "flag":
-            if isinstance(value, bool):
-                return value
-            if value in ("true", "false"):
-                return bool(value == "true")
-            raise ValueError("has to be true or false")
-        case "duration":
-            seconds = parse_duration(str(value))
-            if seconds is None:
-                raise ValueError("has to be a duration such as 90s, 5m or 2h")
-            return seconds
-        case "list":
-            if isinstance(value, str):
-                return [part.strip() for part in value.split(",") if part.strip()]
-            if isinstance(value, list) and all(isinstance(part, (str, int)) for part in value):
-                return [str(part) for part in value]
-            raise ValueError("has to be a list of texts")
-
-
 def _step(reading: _Reading, found: LinedDict) -> Step:
     line = _first_line(found)
     reading.keys(found, _STEP, "a step")
@@ -295,7 +264,7 @@ def _action(reading: _Reading, found: LinedDict, of: str) -> Action:
         reading.wrong(found.lines["with"], "with has to be a mapping of parameters")
         given = LinedDict()
     if uses and uses not in KINDS:
-        reading.wrong(found.lines["uses"], f"{of} cannot use {uses!r}{_near(uses, KINDS)}")
+        reading.wrong(found.lines["uses"], f"{of} cannot use {uses!r}{near(uses, KINDS)}")
     elif uses:
         _check_parameters(reading, found, uses, given)
     return Action(uses=uses, parameters=dict(given))
@@ -420,34 +389,5 @@ def _first_line(found: LinedDict) -> int:
     return min(found.lines.values(), default=1)
 
 
-def _near(name: str, known: Iterable[str]) -> str:
-    near = get_close_matches(name, known, 1)
-    return f"; did you mean {near[0]!r}?" if near else f"; known are: {', '.join(known)}" if known else ""
-
-
 def _plain(error: msgspec.ValidationError) -> str:
     return str(error).removeprefix("Expected ").split(" - at ")[0]
-
-
-def variables_of(playbook: Playbook, given: Mapping[str, str]) -> dict[str, Value]:
-    """Makes the values a run starts with of what ``--var`` said and the defaults.
-
-    Raises ``PlaybookInvalid`` naming what is unknown, missing or no value of its type.
-    """
-    known = {variable.name: variable for variable in playbook.variables}
-    wrong = [f"{playbook.name} has no variable {name!r}{_near(name, known)}" for name in given if name not in known]
-    found: dict[str, Value] = {}
-    for variable in playbook.variables:
-        if variable.name in given:
-            try:
-                found[variable.name] = value_of(given[variable.name], variable.type)
-            except ValueError as error:
-                wrong.append(f"variable {variable.name} {error}")
-        elif variable.required:
-            said = f" ({variable.description})" if variable.description else ""
-            wrong.append(f"variable {variable.name} is needed{said}")
-        else:
-            found[variable.name] = variable.default
-    if wrong:
-        raise PlaybookInvalid("\n".join(wrong), hint=f"--var NAME=VALUE; failover playbook show {playbook.name}")
-    return found

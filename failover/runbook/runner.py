@@ -19,7 +19,7 @@ from failover.errors import (
     StepUnknown,
 )
 from failover.runbook import events as e
-from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Status, Undo, decide, fold, holds
+from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Undo, decide, fold, holds
 from failover.runbook.kinds import Kind, kind
 from failover.runbook.parse import convert
 from failover.runbook.playbook import Action, Playbook, Step, Value
@@ -313,12 +313,3 @@ def preview(playbook: Playbook, variables: Mapping[str, Value], around: Surround
 class _Nowhere:
     def note(self, event: e.Event) -> None:
         raise AssertionError(f"a preview notes nothing: {event}")
-
-
-def standing(state: RunState) -> list[str]:
-    """Names the steps whose effects stand, or may stand, in their order."""
-    return [
-        name
-        for name, step in state.steps.items()
-        if step.status in (Status.DONE, Status.RUNNING, Status.FAILED, Status.STUCK, Status.UNDOING)
-    ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -144,37 +144,22 @@ def _describe_call(resource: int, pattern: int) -> Call[dict[int, tuple[Acl, ...
 
 
 def _create_call(acls: Sequence[Acl]) -> Call[dict[Acl, Fault | None]]:
-    def write(out: Writer, _: int) -> None:
-        out.array(len(acls))
-        for acl in acls:
-            out.int8(acl.resource)
-            out.string(acl.name)
-            out.int8(acl.pattern)
-            out.string(acl.principal)
-            out.string(acl.host)
-            out.int8(acl.operation)
-            out.int8(acl.permission)
-            out.tags()
-        out.tags()
-
-    def read(reader: Reader, _: int) -> dict[Acl, Fault | None]:
-        reader.int32()
-        reasons = []
-        for _ in range(reader.array()):
-            reasons.append(maybe_fault(reader.int16(), reader.nullable_string()))
-            reader.tags()
-        if len(reasons) != len(acls):
-            raise ValueError(f"{len(reasons)} answers to {len(acls)} ACLs")
-        return dict(zip(acls, reasons, strict=True))
-
-    return written(CREATE_ACLS, 1, 3, flexible_from=2, write=write, read=read)
+    return _change_call(CREATE_ACLS, acls, lambda reader: maybe_fault(reader.int16(), reader.nullable_string()))
 
 
 def _delete_call(acls: Sequence[Acl]) -> Call[dict[Acl, Fault | None]]:
+    # Every field of a filter is given, so that it matches its ACL and no other.
+    return _change_call(DELETE_ACLS, acls, _read_deleted)
+
+
+def _change_call(
+    key: int, acls: Sequence[Acl], read_one: Callable[[Reader], Fault | None]
+) -> Call[dict[Acl, Fault | None]]:
+    """Makes a request that names ACLs by all their fields; ``read_one`` reads the answer to one of them."""
+
     def write(out: Writer, _: int) -> None:
         out.array(len(acls))
         for acl in acls:
-            # Every field is given, so that a filter matches its ACL and no other.
             out.int8(acl.resource)
             out.string(acl.name)
             out.int8(acl.pattern)
@@ -189,21 +174,25 @@ def _delete_call(acls: Sequence[Acl]) -> Call[dict[Acl, Fault | None]]:
         reader.int32()
         reasons = []
         for _ in range(reader.array()):
-            reason = maybe_fault(reader.int16(), reader.nullable_string())
-            for _ in range(reader.array()):
-                reason = reason or maybe_fault(reader.int16(), reader.nullable_string())
-                reader.int8()
-                reader.string()
-                reader.int8()
-                reader.string()
-                reader.string()
-                reader.int8()
-                reader.int8()
-                reader.tags()
-            reasons.append(reason)
+            reasons.append(read_one(reader))
             reader.tags()
         if len(reasons) != len(acls):
             raise ValueError(f"{len(reasons)} answers to {len(acls)} ACLs")
         return dict(zip(acls, reasons, strict=True))
 
-    return written(DELETE_ACLS, 1, 3, flexible_from=2, write=write, read=read)
+    return written(key, 1, 3, flexible_from=2, write=write, read=read)
+
+
+def _read_deleted(reader: Reader) -> Fault | None:
+    reason = maybe_fault(reader.int16(), reader.nullable_string())
+    for _ in range(reader.array()):
+        reason = reason or maybe_fault(reader.int16(), reader.nullable_string())
+        reader.int8()
+        reader.string()
+        reader.int8()
+        reader.string()
+        reader.string()
+        reader.int8()
+        reader.int8()
+        reader.tags()
+    return reason

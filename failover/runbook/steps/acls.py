@@ -11,6 +11,7 @@ from failover.errors import Refused, StepFailed
 from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.noted_acls import note_acls, noted_acls
 
 
 class Acls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -52,7 +53,7 @@ class AclsKind(Kind[Acls]):
         if isinstance(there, Fault):
             raise StepFailed(f"the ACLs of the target cannot be read: {there}")
         wanted = [acl for acl in acls if acl not in there]
-        context.note(created=[msgspec.json.encode(acl).decode() for acl in wanted])
+        note_acls(context, wanted)
         _check(context.reach.target.create_acls(wanted), "created")
         return {"created": len(wanted), "users": users}
 
@@ -60,9 +61,7 @@ class AclsKind(Kind[Acls]):
         return Settled(done=False)  # what is there is not created again
 
     def undo(self, given: Acls, context: Context) -> str:  # noqa: ARG002 - what was noted is put back
-        noted = context.notes.get("created") or []
-        assert isinstance(noted, list)
-        bindings = [msgspec.json.decode(each, type=AclBinding) for each in noted]
+        bindings = noted_acls(context)
         _check(context.reach.target.delete_acls(bindings), "deleted")
         return f"deleted {len(bindings)} ACLs"
 
@@ -71,10 +70,9 @@ class AclsKind(Kind[Acls]):
 
 
 def _missing(given: Acls, context: Context) -> tuple[list[AclBinding], list[str]]:
-    from failover.planning.plan_file import decode_plan
-    from failover.state.plans import find_plan, read_plan
+    from failover.library.planning import saved_plan
 
-    plan = decode_plan(read_plan(find_plan(context.reach.state, given.plan)))
+    plan = saved_plan(context.reach.state, given.plan)
     return [acl for acl in plan.missing_acls if not _fences(acl)], [user.name for user in plan.missing_users]
 
 

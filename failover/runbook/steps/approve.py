@@ -23,6 +23,7 @@ class ApproveKind(Kind[Approve]):
     parameters = Approve
     results = {"by": "who agreed"}  # noqa: RUF012 - a class's constant
     acts = False
+    asks = True
 
     def preview(self, given: Approve, context: Context) -> str:
         who = "the starter" if context.self_approve else "somebody else than the starter"

@@ -46,20 +46,18 @@ class ExecuteKind(Kind[ExecuteStep]):
     undoes = True
 
     def preview(self, given: ExecuteStep, context: Context) -> str:
-        from failover.planning.plan_file import decode_plan
-        from failover.state.plans import find_plan, read_plan
+        from failover.library.planning import saved_plan
 
-        plan = decode_plan(read_plan(find_plan(context.reach.state, given.plan)))
+        plan = saved_plan(context.reach.state, given.plan)
         return f"would commit {plan.summary.partitions.commit} offsets of plan {plan.id} to {plan.target.alias}"
 
     def run(self, given: ExecuteStep, context: Context) -> Result:
         from failover.execution.record import exit_code
         from failover.library.executing import execute
-        from failover.planning.plan_file import decode_plan
-        from failover.state.plans import find_plan, read_plan
+        from failover.library.planning import saved_plan
 
         reach = context.reach
-        plan = decode_plan(read_plan(find_plan(reach.state, given.plan)))
+        plan = saved_plan(reach.state, given.plan)
         execution = execute(
             plan,
             reach.flow,

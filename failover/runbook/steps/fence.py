@@ -12,6 +12,7 @@ from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.flow_topics import data_topics
+from failover.runbook.steps.noted_acls import note_acls, noted_acls
 
 _EVERYBODY = "User:*"
 _READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
@@ -57,7 +58,7 @@ class FenceKind(Kind[Fence]):
         source = context.reach.source
         topics = given.topics or data_topics(context)
         bindings = wanted(source, topics, given.principals)
-        context.note(created=[msgspec.json.encode(binding).decode() for binding in bindings])
+        note_acls(context, bindings)
         refused = {binding: fault for binding, fault in source.create_acls(bindings).items() if fault is not None}
         if refused:
             binding, fault = next(iter(refused.items()))
@@ -101,7 +102,7 @@ class FenceKind(Kind[Fence]):
         return Settled(done=False)
 
     def undo(self, given: Fence, context: Context) -> str:  # noqa: ARG002 - what was noted is put back, not what is given
-        bindings = _noted(context)
+        bindings = noted_acls(context)
         faults = {b: fault for b, fault in context.reach.source.delete_acls(bindings).items() if fault is not None}
         if faults:
             binding, fault = next(iter(faults.items()))
@@ -110,12 +111,6 @@ class FenceKind(Kind[Fence]):
                 hint="kafka-acls.sh --remove, with what failover show RUN lists under the step",
             )
         return f"deleted {len(bindings)} ACLs"
-
-
-def _noted(context: Context) -> list[AclBinding]:
-    noted = context.notes.get("created", [])
-    assert isinstance(noted, list)
-    return [msgspec.json.decode(each, type=AclBinding) for each in noted]
 
 
 def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) -> list[AclBinding]:

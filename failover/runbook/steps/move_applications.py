@@ -10,6 +10,7 @@ import msgspec
 from failover.errors import Declined
 from failover.runbook.kinds import Context, Kind, Result
 from failover.runbook.steps.command import run_program
+from failover.runbook.steps.manual import done_by_hand
 
 
 class MoveApplications(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -38,6 +39,7 @@ class MoveApplicationsKind(Kind[MoveApplications]):
     parameters = MoveApplications
     results = {"by": "who said that it is done, or the hook"}  # noqa: RUF012 - a class's constant
     undoes = True
+    asks = True
 
     def preview(self, given: MoveApplications, context: Context) -> str:
         if given.hook:
@@ -48,10 +50,7 @@ class MoveApplicationsKind(Kind[MoveApplications]):
         if given.hook:
             self._call(given, given.action, context)
             return {"by": given.hook[0]}
-        context.say(given.instructions)
-        if not context.ask("Is this done?"):
-            raise Declined("declined: not done", hint=f"once it is: failover run --resume {context.run_id}")
-        return {"by": "--yes" if context.assumed else context.operators[-1]}
+        return done_by_hand(given.instructions, "", context)
 
     def undo(self, given: MoveApplications, context: Context) -> str:
         back: Literal["stop", "start"] = "start" if given.action == "stop" else "stop"

@@ -50,10 +50,9 @@ def chosen(groups: Sequence[str], plan: str, context: Context) -> list[str]:
         return list(dict.fromkeys(groups))
     if not plan:
         raise UsageError("neither groups nor a plan is given", hint="with: {groups: [...]} or {plan: '{{ … }}'}")
-    from failover.planning.plan_file import decode_plan
-    from failover.state.plans import find_plan, read_plan
+    from failover.library.planning import saved_plan
 
-    found = decode_plan(read_plan(find_plan(context.reach.state, plan)))
+    found = saved_plan(context.reach.state, plan)
     return [group.group for group in found.groups]
 
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from failover.errors import PlaybookInvalid
-from failover.runbook.parse import parse, variables_of
+from failover.runbook.parse import parse
+from failover.runbook.variables import variables_of
 
 GOOD = """\
 name: good

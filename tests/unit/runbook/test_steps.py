@@ -16,9 +16,10 @@ from failover.model.names import TopicPartition
 from failover.model.rights import AclBinding
 from failover.runbook import events as e
 from failover.runbook.engine import Status
-from failover.runbook.parse import parse, variables_of
+from failover.runbook.parse import parse
 from failover.runbook.reach import Reach
 from failover.runbook.runner import Runner, Surroundings, preview
+from failover.runbook.variables import variables_of
 from failover.state.folder import StateFolder
 from tests.fake_cluster import FakeCluster
 
