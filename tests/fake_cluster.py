@@ -69,6 +69,7 @@ class FakeCluster:
         self.infos: dict[str, TopicInfo] = {}
         self.logs: dict[TopicPartition, LogRange] = {}
         self.log: dict[TopicPartition, list[Record]] = {}
+        self.aborted: set[tuple[TopicPartition, int]] = set()
         self.groups: dict[str, _Group] = {}
         self.held_back: dict[str, tuple[TopicPartition, ...]] = {}
         self.faults: dict[tuple[str, object], Fault | list[Fault]] = {}
@@ -373,7 +374,7 @@ class FakeCluster:
             known.state = "Empty"
         return dict.fromkeys(gone)
 
-    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
+    def windows(self, requests: Sequence[WindowRequest], *, committed: bool = False) -> dict[WindowRequest, Window]:
         self._enter("windows", requests)
         answers = {}
         for request in requests:
@@ -381,7 +382,12 @@ class FakeCluster:
             if log is None:
                 answers[request] = Window((), request.start, 0, 0, fault=UNKNOWN_TOPIC_OR_PARTITION)
                 continue
-            records = tuple(r for r in self.log.get(request.tp, ()) if request.start <= r.offset < request.stop)
+            records = tuple(
+                record
+                for record in self.log.get(request.tp, ())
+                if request.start <= record.offset < request.stop
+                and not (committed and (request.tp, record.offset) in self.aborted)
+            )
             answers[request] = Window(records, min(request.stop, log.end), log.start, log.end)
         return answers
 

@@ -310,12 +310,12 @@ class KafkaCluster:
         answer = self._raw(lambda wire: remove_members(wire, group, kind, members))
         return {member.member_id: answer for member in members} if isinstance(answer, Fault) else answer
 
-    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
+    def windows(self, requests: Sequence[WindowRequest], *, committed: bool = False) -> dict[WindowRequest, Window]:
         """Reads stretches of many partitions at once."""
         from failover.kafka.wire.windows import read_windows
 
         self.facts()
-        return self._raw(lambda wire: read_windows(wire, requests))
+        return self._raw(lambda wire: read_windows(wire, requests, committed=committed))
 
     def close(self) -> None:
         """Ends every connection."""

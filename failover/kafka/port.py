@@ -151,8 +151,8 @@ class Cluster(Protocol):
     def evict(self, group: str, members: Sequence[Member]) -> dict[str, Fault | None]:
         """Removes members from a group; answers by member id. A live client joins again."""
 
-    def windows(self, requests: Sequence[WindowRequest]) -> dict[WindowRequest, Window]:
-        """Reads stretches of many partitions at once."""
+    def windows(self, requests: Sequence[WindowRequest], *, committed: bool = False) -> dict[WindowRequest, Window]:
+        """Reads stretches of many partitions at once; ``committed``: without what aborted transactions wrote."""
 
     def close(self) -> None:
         """Ends every connection."""

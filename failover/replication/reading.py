@@ -7,18 +7,18 @@ from collections.abc import Sequence
 from struct import Struct
 from typing import Literal, NamedTuple
 
-from failover.kafka.wire.batches import TRANSACTIONAL, Batch, decode
+from failover.kafka.wire.aborted import AbortedTransactions
+from failover.kafka.wire.batches import Batch, decode
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.windows import Reading, read_all
 from failover.mm2.provenance import without_provenance
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record
-from failover.replication.batches.aborted import AbortedTransactions, is_abort
 from failover.translate.digest import fingerprint_encoded
 
-_PRODUCER_AND_COUNT = Struct(">q6xi")
-_PRODUCER_AT = 43
+_COUNT = Struct(">i")
+_COUNT_AT = 57
 
 
 class Want(NamedTuple):
@@ -175,10 +175,10 @@ class StretchReading(Reading):
             self._stretch.note_hole(self._seen, first)
             self._stretch.note_epoch(first, batch.next_offset, batch.leader_epoch)
         behind = self._seen = min(batch.next_offset, self.stop)
-        producer_id, count = -1, -1
+        count = -1
         if batch.magic >= 2:
-            producer_id, count = _PRODUCER_AND_COUNT.unpack_from(batch.data, _PRODUCER_AT)
-            if self._unseen(batch, producer_id):
+            (count,) = _COUNT.unpack_from(batch.data, _COUNT_AT)
+            if self._aborted.hides(batch) if self._aborted is not None else batch.control:
                 return
         if count == batch.next_offset - batch.base_offset and not self._records:
             self._stretch.note_run(first, behind)
@@ -193,18 +193,6 @@ class StretchReading(Reading):
             return self.fault
         self._stretch.note_hole(self._seen, self.stop)
         return self._stretch
-
-    def _unseen(self, batch: Batch, producer_id: int) -> bool:
-        """Says whether the next batch, in log order, holds nothing that is copied."""
-        if batch.control:
-            if self._aborted is not None and any(is_abort(record.key) for record in decode(batch)):
-                self._aborted.end(producer_id, batch.next_offset - 1)
-            return True
-        return (
-            self._aborted is not None
-            and bool(batch.attributes & TRANSACTIONAL)
-            and self._aborted.covers(producer_id, batch.next_offset - 1)
-        )
 
 
 async def read_stretches(

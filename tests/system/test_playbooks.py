@@ -11,6 +11,7 @@ import pytest
 
 from failover.lab import ADMIN, APP
 from failover.model.names import TopicPartition
+from failover.model.records import WindowRequest
 from failover.model.rights import AclBinding
 from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
@@ -127,3 +128,21 @@ def test_offsets_are_committed_put_back_on_failure_and_stay_when_all_goes_well(p
     assert pair.committed("b", group) == {TopicPartition(remote, 0): 40}
     shown = pair.run_cli("show", record["id"], "--format", "json", state=tmp_path)
     assert json.loads(shown.out) == record
+
+
+def test_what_an_aborted_transaction_left_at_the_end_is_not_waited_for(pair: Pair, tmp_path: Path) -> None:
+    topic, group = pair.create_topic("a", pair.name("t.aborted")), pair.name("aborted")
+    pair.produce("a", topic, 20, transactions=((10, True), (10, False)))
+    tp = TopicPartition(topic, 0)
+    [(_, end)] = pair.ends("a", topic).values()
+    with cluster(pair, "a") as source:
+        asked = WindowRequest("source", tp, 0, end)
+        every, committed = (source.windows([asked], committed=only)[asked] for only in (False, True))
+    assert (len(every.records), len(committed.records)) == (20, 10)
+    assert [record.offset for record in committed.records] == list(range(10))
+    assert committed.covered_to == end
+    pair.commit("a", group, {(topic, 0): 10})
+    record = Scene(pair, tmp_path).run(
+        steps(f"uses: wait-drained, timeout: 20s, with: {{groups: [{group}], with_members: false}}"), 0
+    )
+    assert result(record, 0)["groups"] == 1

@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from failover.errors import ClusterError, CredentialsRefused
 from failover.kafka.faults import corrupt, fault
+from failover.kafka.wire.aborted import AbortedTransactions
 from failover.kafka.wire.batches import Batch, UnreadableBatch, check, decode, split
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
@@ -56,18 +57,24 @@ class Reading(ABC):
 
 
 class _WindowReading(Reading):
-    """Keeps the records of a window."""
+    """Keeps the records of a window; ``committed``: without those of aborted transactions."""
 
-    __slots__ = ("appended", "records", "request")
+    __slots__ = ("aborted", "appended", "records", "request")
 
-    def __init__(self, request: WindowRequest) -> None:
-        super().__init__(request.tp, request.start, request.stop)
+    def __init__(self, request: WindowRequest, *, committed: bool) -> None:
+        super().__init__(request.tp, request.start, request.stop, committed=committed)
         self.request = request
+        self.aborted: AbortedTransactions | None = None
         self.records: list[Record] = []
         self.appended = False
 
+    def begin(self, fetched: Fetched) -> None:
+        super().begin(fetched)
+        self.aborted = AbortedTransactions(fetched.aborted) if self.committed else None
+
     def take(self, batch: Batch) -> None:
-        if not batch.control:
+        hidden = self.aborted is not None and self.aborted.hides(batch)
+        if not batch.control and not hidden:
             self.records += decode(batch, self.position, self.stop)
             self.appended = self.appended or batch.log_append_time
 
@@ -79,15 +86,15 @@ class _WindowReading(Reading):
 
 
 async def read_windows(
-    source: WireCluster, requests: Sequence[WindowRequest], *, max_bytes: int = FETCH_BYTES
+    source: WireCluster, requests: Sequence[WindowRequest], *, max_bytes: int = FETCH_BYTES, committed: bool = False
 ) -> dict[WindowRequest, Window]:
     """Reads the data records of every window as a read_uncommitted consumer sees them, batches checked by their CRC.
 
-    ``max_bytes`` bounds one answer of one broker. A window that cannot be read carries its fault (no READ right, an
-    unknown topic, OFFSET_OUT_OF_RANGE with the log's range filled in, CORRUPT_MESSAGE); the others are not
-    affected.
+    ``committed``: as a read_committed one does, to the last stable offset. ``max_bytes`` bounds one answer of one
+    broker. A window that cannot be read carries its fault (no READ right, an unknown topic, OFFSET_OUT_OF_RANGE with
+    the log's range filled in, CORRUPT_MESSAGE); the others are not affected.
     """
-    readings = [_WindowReading(request) for request in dict.fromkeys(requests)]
+    readings = [_WindowReading(request, committed=committed) for request in dict.fromkeys(requests)]
     await read_all(source, readings, max_bytes=max_bytes)
     beyond = [reading for reading in readings if reading.fault is not None and reading.fault.number == _OUT_OF_RANGE]
     if beyond:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from failover.kafka.wire.aborted import AbortedTransactions, is_abort
 from failover.kafka.wire.batches import (
     CONTROL,
     TRANSACTIONAL,
@@ -24,7 +25,6 @@ from failover.kafka.wire.batches import (
 from failover.kafka.wire.encode import walk
 from failover.mm2.provenance import provenance
 from failover.model.names import TopicPartition
-from failover.replication.batches.aborted import AbortedTransactions, is_abort
 from failover.replication.batches.assembly import Assembly, Limits
 from failover.replication.batches.outgoing import Kind, Outgoing
 

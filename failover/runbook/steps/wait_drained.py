@@ -102,7 +102,7 @@ def holding_records(context: Context, left: list[Left]) -> list[Left]:
     """Leaves out what holds no record for a consumer that reads committed ones."""
     short = [each for each in left if each.end - each.committed <= _LOOKED_THROUGH]
     asked = {each: WindowRequest("source", each.tp, each.committed, each.end) for each in short}
-    found = context.reach.source.windows(list(dict.fromkeys(asked.values()))) if asked else {}
+    found = context.reach.source.windows(list(dict.fromkeys(asked.values())), committed=True) if asked else {}
     kept = [each for each in left if each not in asked]
     for each, request in asked.items():
         window = found[request]

@@ -243,6 +243,14 @@ class TestWaiting:
         scene.a.group("g", {ORDERS: 100, paid: 1}, state="Stable", members=(APP,)).group("idle", {})
         assert result(scene.run(self.DRAINED)) == {"groups": 1, "seconds": 0.0}
 
+    def test_records_of_an_aborted_transaction_at_the_end_count_as_consumed(self, scene):
+        scene.a.group("g", {ORDERS: 98}, state="Stable", members=(APP,)).group("idle", {})
+        scene.a.aborted = {(ORDERS, 98)}
+        assert "g has 2 left" in failure(scene.run(self.DRAINED))
+        scene.a.aborted.add((ORDERS, 99))
+        scene.clock = 0.0
+        assert result(scene.run(self.DRAINED))["groups"] == 1
+
     def test_groups_are_waited_for_until_nobody_is_in_them(self, scene):
         scene.a.group("g", {ORDERS: 90}, state="Stable", members=(APP,))
         assert "g (Stable: app-1 at /10.0.3.7)" in scene.previewed(self.INACTIVE)

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from struct import Struct
+
+from failover.kafka.wire.batches import TRANSACTIONAL, Batch, decode
 
 _ABORT = b"\0\0"
+_PRODUCER = Struct(">q")
+_PRODUCER_AT = 43
 
 
 def is_abort(key: bytes | None) -> bool:
@@ -34,6 +39,17 @@ class AbortedTransactions:
         """Notes an abort marker, the next batch in the log."""
         self._begin(last_offset)
         self._producers.discard(producer_id)
+
+    def hides(self, batch: Batch) -> bool:
+        """Takes the next batch of the log and says whether a read_committed consumer sees nothing of it."""
+        if batch.magic < 2:
+            return False
+        producer_id = _PRODUCER.unpack_from(batch.data, _PRODUCER_AT)[0]
+        if batch.control:
+            if any(is_abort(record.key) for record in decode(batch)):
+                self.end(producer_id, batch.next_offset - 1)
+            return True
+        return bool(batch.attributes & TRANSACTIONAL) and self.covers(producer_id, batch.next_offset - 1)
 
     def __copy__(self) -> AbortedTransactions:
         twin = AbortedTransactions(())
