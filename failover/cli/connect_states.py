@@ -3,42 +3,24 @@
 from __future__ import annotations
 
 import shlex
-from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from failover.cli.connecting import Where, find
-from failover.errors import FailoverError
 
 if TYPE_CHECKING:
     from failover.cli.frame import Settings
     from failover.config.flow import Config, SelectedFlow
     from failover.connect.access import Elsewhere
     from failover.connect.mirrors import Mirror
-    from failover.model.status import ConnectorState
 
 _NOTHING = Where(None, None, None, None)
-_PATIENCE = 5.0
-"""Seconds that a command waits for a Connect cluster it does not depend on."""
 
 
 def is_configured(settings: Settings, config: Config) -> bool:
     """Says whether the configuration names a Connect cluster, an operator's resource, or a vendor's service."""
-    from failover.config.documents import is_address
+    from failover.cli.looking import connect_address
 
-    return "connect.url" in config.failover or config.form == "strimzi" or any(map(is_address, settings.config))
-
-
-def connector_states(settings: Settings, config: Config, selected: SelectedFlow) -> tuple[ConnectorState, ...]:
-    """Gives the states of the flow's connectors; none where no Connect cluster is configured.
-
-    One that does not answer is said on stderr: no command depends on it.
-    """
-    from failover.model.status import ConnectorState
-
-    return tuple(
-        ConnectorState(one.name, one.kind, one.state, tuple(task.state for task in one.tasks), one.problem)
-        for one in _mirrors(settings, config, selected)
-    )
+    return "connect.url" in config.failover or config.form == "strimzi" or bool(connect_address(settings))
 
 
 def tell_stop(settings: Settings, config: Config, selected: SelectedFlow) -> None:
@@ -61,7 +43,7 @@ def tell_stop(settings: Settings, config: Config, selected: SelectedFlow) -> Non
     if isinstance(access, Elsewhere):
         settings.say(f"before execute, stop the mirror: failover connect stop {named} prints the commands")
         return
-    found = _mirrors(settings, config, selected)
+    found = _connectors(settings, config, selected)
     if not found:
         return
     states = ", ".join(f"{inert_line(one.name)} {inert_line(one.condition)}" for one in found)
@@ -77,7 +59,7 @@ def vendor_status(settings: Settings, access: Elsewhere, names: tuple[str, ...],
     The exit status is that of ``status --check``; 0 without a configuration.
     """
     from failover.cli.looking import looking
-    from failover.cli.status import take_status
+    from failover.cli.status import status_of
     from failover.cli.wiring import choose_flow
     from failover.connect.vendors import vendor_commands
     from failover.report.connect_text import vendor_text
@@ -89,7 +71,7 @@ def vendor_status(settings: Settings, access: Elsewhere, names: tuple[str, ...],
         return 0
     selected = choose_flow(settings, config, allow_reverse=True)
     with looking(settings, config, selected) as look:
-        status = take_status(settings, look)
+        status = status_of(settings, look)
     settings.emit_value(
         {"vendor": commands, "status": status},
         {"table": lambda: f"{vendor_text(commands)}\n{status_text(status, verbosity=settings.verbosity)}"},
@@ -97,30 +79,14 @@ def vendor_status(settings: Settings, access: Elsewhere, names: tuple[str, ...],
     return status.exit_code
 
 
-def _mirrors(settings: Settings, config: Config, selected: SelectedFlow) -> list[Mirror]:
-    if not is_configured(settings, config):
-        return []
-    import msgspec
+def _connectors(settings: Settings, config: Config, selected: SelectedFlow) -> list[Mirror]:
+    from failover.cli.looking import connect_address
+    from failover.library.connectors import flow_connectors
+    from failover.library.flows import MirrorFlow
 
-    from failover.connect import mirrors
-    from failover.connect.access import ConnectAccess
-    from failover.connect.client import ConnectClient
-    from failover.report.inert import inert_line
-
-    try:
-        _, access = find(settings, _NOTHING, config=config)
-        if not isinstance(access, ConnectAccess):
-            return []
-        quick = msgspec.structs.replace(access, timeout=min(access.timeout, _PATIENCE))
-        flow = selected.flow
-        with ConnectClient(quick, rebalance_seconds=_PATIENCE) as client:
-            return mirrors.connector_states(client, flow.source.alias, flow.target.alias)
-    except FailoverError as error:
-        _warn(settings, inert_line(f"warning: the connectors' states are not known: {error.message}"))
-        return []
-
-
-@lru_cache(maxsize=8)
-def _warn(settings: Settings, text: str) -> None:
-    """Says something once, however often a command looks."""
-    settings.say(text)
+    return flow_connectors(
+        MirrorFlow(config, selected),
+        url=connect_address(settings),
+        timeout=settings.target_timeout(),
+        warn=settings.say,
+    )

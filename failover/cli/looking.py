@@ -1,68 +1,66 @@
-"""Opens the flow's clusters for one command and looks at them."""
+"""Opens the flow's clusters for one command that looks at them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from failover.cli.progress import ProgressBar
-from failover.cli.wiring import check_clients, open_cluster, utc_now
+from failover.cli.wiring import check_clients, open_cluster, state_folder
 
 if TYPE_CHECKING:
     from failover.cli.frame import Settings
     from failover.config.flow import Config, SelectedFlow
-    from failover.inventory.flow import Flow
-    from failover.inventory.selection import Selection
-    from failover.inventory.snapshot import Earlier
     from failover.kafka.port import Cluster
-    from failover.model.snapshot import Snapshot
-
-
-class Looking:
-    """Holds what is open while a command looks, perhaps more than once."""
-
-    def __init__(self, settings: Settings, config: Config, selected: SelectedFlow, opened: ExitStack) -> None:
-        from failover.inventory.flow import flow_of
-
-        self.settings = settings
-        self.config = config
-        self.selected = selected
-        self.flow: Flow = flow_of(config, selected)
-        self.clusters: dict[str, Cluster] = {}
-        self._opened = opened
-
-    def open(self, alias: str) -> Cluster:
-        """Gives the cluster of an alias, opened when first asked for."""
-        if alias not in self.clusters:
-            cluster = open_cluster(self.settings, self.selected, alias)
-            self._opened.callback(cluster.close)
-            self.clusters[alias] = cluster
-        return self.clusters[alias]
-
-    def snapshot(
-        self, selection: Selection, *, content: bool, source_down: bool | None = None, earlier: Earlier | None = None
-    ) -> Snapshot:
-        """Takes one look; see ``failover.inventory.snapshot``. ``content``: compare records where that says more."""
-        from failover.inventory.comparison import comparison_of
-        from failover.inventory.snapshot import Earlier, take_snapshot
-
-        with ProgressBar(self.settings) as progress:
-            return take_snapshot(
-                self.flow,
-                self.open,
-                selection,
-                now=utc_now,
-                source_down=self.settings.source_down if source_down is None else source_down,
-                progress=progress,
-                earlier=earlier or Earlier(),
-                comparison=comparison_of(self.config) if content else None,
-            )
+    from failover.library.open_flow import OpenFlow
+    from failover.model.status import ConnectorState
 
 
 @contextmanager
-def looking(settings: Settings, config: Config, selected: SelectedFlow) -> Iterator[Looking]:
+def looking(settings: Settings, config: Config, selected: SelectedFlow) -> Iterator[OpenFlow]:
     """Checks the settings of both clusters before anything is contacted, and closes what was opened in the end."""
+    from failover.library.flows import MirrorFlow
+    from failover.library.open_flow import OpenFlow
+
     check_clients(settings, selected)
-    with ExitStack() as opened:
-        yield Looking(settings, config, selected, opened)
+    with ExitStack() as opened, ProgressBar(settings) as progress:
+
+        def open_one(alias: str) -> Cluster:
+            cluster = open_cluster(settings, selected, alias)
+            opened.callback(cluster.close)
+            return cluster
+
+        yield OpenFlow(
+            MirrorFlow(config, selected),
+            state_folder(settings, config),
+            open_one,
+            source_down=settings.source_down,
+            progress=progress,
+        )
+
+
+def connectors_of(settings: Settings, look: OpenFlow) -> tuple[ConnectorState, ...]:
+    """Gives the states of the flow's connectors; none where no Connect cluster is configured."""
+    from failover.library.connectors import connector_states
+
+    return connector_states(
+        look.mirror,
+        url=connect_address(settings),
+        timeout=settings.target_timeout(),
+        warn=lambda text: say_once(settings, text),
+    )
+
+
+def connect_address(settings: Settings) -> str:
+    """Gives the address of a Connect cluster that stands in the place of a configuration, "" where none does."""
+    from failover.config.documents import is_address
+
+    return next(filter(is_address, settings.config), "")
+
+
+@lru_cache(maxsize=8)
+def say_once(settings: Settings, text: str) -> None:
+    """Says something once on stderr, however often a command looks."""
+    settings.say(text)

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.memory import last_written, recall, undecided
 from failover.cli.options import DEFAULT_TTL, plan_options, selection_of, times_of, to_options
 from failover.cli.progress import ProgressBar
 from failover.cli.wiring import check_clients, choose_flow, load, open_cluster, operator, state_folder, utc_now
 from failover.errors import StateError, UsageError
+from failover.library.memory import last_written, recall, undecided
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow

@@ -8,19 +8,15 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.looking import looking
+from failover.cli.looking import connectors_of, looking
 from failover.cli.params import SOME_TIME
-from failover.cli.wiring import choose_flow, load, state_folder
+from failover.cli.wiring import choose_flow, load
 from failover.errors import ClusterError, UsageError
 
 if TYPE_CHECKING:
-    from failover.checks.status_checks import Limits
-    from failover.cli.looking import Looking
     from failover.config.flow import Config, SelectedFlow
-    from failover.model.plan import Plan
-    from failover.model.snapshot import Snapshot
-    from failover.model.status import ConnectorState, Status
-    from failover.planning.status import Looks
+    from failover.library.open_flow import OpenFlow
+    from failover.model.status import Status
 
 WIDTH, FOLD = 100, 30
 
@@ -46,75 +42,16 @@ def command(settings: Settings, /, *, watch: bool, every: float, check: bool) ->
     if watch:
         return _watch(settings, config, selected, every)
     with looking(settings, config, selected) as look:
-        status = take_status(settings, look)
+        status = status_of(settings, look)
     _show(settings, status)
     return status.exit_code if check else 0
 
 
-def take_status(settings: Settings, look: Looking) -> Status:
+def status_of(settings: Settings, look: OpenFlow) -> Status:
     """Looks at both clusters and at the connectors, and weighs what is there."""
-    from failover.cli.connect_states import connector_states
-    from failover.planning.status import make_status
+    from failover.library.status import take_status
 
-    connectors = connector_states(settings, look.config, look.selected)
-    return make_status(take_looks(settings, look, connectors), limits(look))
-
-
-def limits(look: Looking, *, heartbeat_seconds: float = 60.0) -> Limits:
-    """Gives from when on the flow is found wanting."""
-    from failover.checks.status_checks import Limits
-
-    own = look.selected.flow.connectors["source"]
-    tasks = own.integer("tasks.max") if "tasks.max" in own else None
-    return Limits(tasks_max=tasks, heartbeat_seconds=heartbeat_seconds)
-
-
-def take_looks(settings: Settings, look: Looking, connectors: tuple[ConnectorState, ...] = ()) -> Looks:
-    """Looks at both clusters, and at the target as it would be without the source.
-
-    ``connectors``: their states where a Kafka Connect cluster was asked for them.
-    """
-    from failover.cli.memory import recall
-    from failover.inventory.selection import Selection
-    from failover.inventory.status import read_beside
-    from failover.planning.status import Looks
-
-    memory = recall(state_folder(settings, look.config), look.selected)
-    both = look.snapshot(Selection(), content=False, earlier=memory.earlier)
-    live = both.source.status.answers
-    alone = None
-    if live and not look.flow.info.reversed:
-        # The same target without the source: what there would be to go by if it died this second.
-        alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier)
-    both, beside = read_beside(look.flow, both, look.open)
-    flow = look.selected.flow
-    plan = _plan(both, memory.plan)
-    return Looks(
-        both=both,
-        plan=plan,
-        alone=both if alone is None else alone,
-        alone_plan=plan if alone is None else _plan(alone, memory.plan),
-        beside=beside,
-        heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
-        connectors=connectors,
-    )
-
-
-def _plan(snapshot: Snapshot, earlier: Plan | None) -> Plan:
-    from failover._version import __version__
-    from failover.model.plan import PlanOptions
-    from failover.planning.build import make_plan
-
-    return make_plan(
-        snapshot,
-        PlanOptions(),
-        plan_id="status",
-        operator="",
-        reason="",
-        ttl_seconds=0,
-        tool_version=__version__,
-        earlier=earlier,
-    )
+    return take_status(look, connectors_of(settings, look))
 
 
 def _show(settings: Settings, status: Status) -> None:
@@ -159,6 +96,6 @@ def _painted(settings: Settings, config: Config, selected: SelectedFlow, rows: i
 
     try:
         with looking(settings, config, selected) as look:
-            return status_text(take_status(settings, look), verbosity=settings.verbosity, rows=rows)
+            return status_text(status_of(settings, look), verbosity=settings.verbosity, rows=rows)
     except ClusterError as error:
         return f"error: {inert_line(error.message)}\nhint: {inert_line(error.hint)}\n"

@@ -6,9 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from failover.cli.connect_states import connector_states, tell_stop
+from failover.cli.connect_states import tell_stop
 from failover.cli.frame import Settings
+from failover.cli.looking import connectors_of
 from failover.config.load import load_config, select_flow
+from failover.library.flows import MirrorFlow
+from failover.library.open_flow import OpenFlow
+from failover.state.folder import StateFolder
+from tests.fake_cluster import FakeCluster
 from tests.unit.connect.fake_connect import FakeConnect
 from tests.unit.connect.test_strimzi import OLD
 from tests.unit.connect.test_vendors import ARN, GOOGLE
@@ -20,6 +25,7 @@ class Told:
     """Is a command's settings and configuration, and what it said."""
 
     def __init__(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.path = path
         self.settings = Settings()
         self.said: list[str] = []
         monkeypatch.setattr(self.settings, "say", self.said.append)
@@ -32,7 +38,8 @@ class Told:
         return "\n".join(self.said)
 
     def states(self) -> list[tuple[str, str, str]]:
-        found = connector_states(self.settings, self.config, self.selected)
+        mirror = MirrorFlow(self.config, self.selected)
+        found = connectors_of(self.settings, OpenFlow(mirror, StateFolder(self.path.parent), FakeCluster))
         return [(one.kind, one.state, one.reason) for one in found]
 
 
@@ -96,7 +103,7 @@ def test_a_vendor_s_service_is_named(tmp_path, monkeypatch, name):
 
 
 def test_a_connect_cluster_that_is_silent_is_said_once_and_stops_nobody(tmp_path, monkeypatch):
-    monkeypatch.setattr("failover.cli.connect_states._PATIENCE", 0.05)
+    monkeypatch.setattr("failover.library.connectors.PATIENCE", 0.05)
     one = told(tmp_path, monkeypatch, "http://127.0.0.1:1")
     assert one.states() == []
     assert one.states() == []

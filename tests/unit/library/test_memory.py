@@ -7,12 +7,12 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from failover.cli.memory import executed_groups, last_written, recall, undecided
 from failover.config.flow import SelectedFlow
 from failover.config.load import load_config, select_flow
 from failover.execution.commit import Timing
 from failover.execution.runs import load_run
 from failover.execution.session import Session, Ways
+from failover.library.memory import executed_groups, last_written, recall, undecided
 from failover.model import TopicPartition
 from failover.model.cluster import ClusterState
 from failover.model.execution import Execution

@@ -1,0 +1,76 @@
+"""How a flow stands now, as `failover status` tells it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from failover.checks.status_checks import Limits
+    from failover.library.open_flow import OpenFlow
+    from failover.model.plan import Plan
+    from failover.model.snapshot import Snapshot
+    from failover.model.status import ConnectorState, Status
+    from failover.planning.status import Looks
+
+
+def take_status(look: OpenFlow, connectors: tuple[ConnectorState, ...] = (), limits: Limits | None = None) -> Status:
+    """Looks at both clusters and weighs what is there; writes nothing to either.
+
+    ``connectors``: their states where a Kafka Connect cluster was asked. ``limits``: from when on the flow is found
+    wanting, None: the usual ones. Raises what ``take_snapshot`` raises.
+    """
+    from failover.planning.status import make_status
+
+    return make_status(take_looks(look, connectors), limits or usual_limits(look))
+
+
+def usual_limits(look: OpenFlow) -> Limits:
+    """Gives from when on a flow is found wanting."""
+    from failover.checks.status_checks import Limits
+
+    own = look.mirror.selected.flow.connectors["source"]
+    return Limits(tasks_max=own.integer("tasks.max") if "tasks.max" in own else None)
+
+
+def take_looks(look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> Looks:
+    """Looks at both clusters, and at the target as it would be without the source."""
+    from failover.inventory.selection import Selection
+    from failover.inventory.status import read_beside
+    from failover.library.memory import recall
+    from failover.planning.status import Looks
+
+    flow = look.mirror.selected.flow
+    memory = recall(look.state, look.mirror.selected)
+    both = look.snapshot(Selection(), content=False, earlier=memory.earlier)
+    alone = None
+    if both.source.status.answers and not look.flow.info.reversed:
+        # The same target without the source: what there would be to go by if it died this second.
+        alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier)
+    both, beside = read_beside(look.flow, both, look.open)
+    plan = _plan(both, memory.plan)
+    return Looks(
+        both=both,
+        plan=plan,
+        alone=both if alone is None else alone,
+        alone_plan=plan if alone is None else _plan(alone, memory.plan),
+        beside=beside,
+        heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
+        connectors=connectors,
+    )
+
+
+def _plan(snapshot: Snapshot, earlier: Plan | None) -> Plan:
+    from failover._version import __version__
+    from failover.model.plan import PlanOptions
+    from failover.planning.build import make_plan
+
+    return make_plan(
+        snapshot,
+        PlanOptions(),
+        plan_id="status",
+        operator="",
+        reason="",
+        ttl_seconds=0,
+        tool_version=__version__,
+        earlier=earlier,
+    )
