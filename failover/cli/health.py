@@ -24,14 +24,15 @@ def command(settings: Settings, /, *, period: Period) -> int:
     daily: the mirror runs, its lag by three ways, heartbeats, checkpoints, groups. weekly: also new topics,
     groups that stand still, rights, settings and retention, partition counts, offsets about to expire, unused
     topics, disks, versions. Ends with 0 when nothing is above info, 3 for an error, 4 for a warning.
+    `failover run health-daily` goes through the same points and keeps the answers.
     """
-    from failover.library.health import take_health
+    from failover.library.health import Checkup
     from failover.report.health_text import health_markdown, health_text
 
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     with looking(settings, config, selected) as look:
-        health = take_health(look, period, connectors_of(settings, look))
+        health = Checkup(look, connectors_of(settings, look)).health(period)
     settings.emit_value(
         health,
         {

@@ -1,4 +1,4 @@
-"""A checklist gone through, as `failover health` does."""
+"""Checklists gone through, as `failover health` does."""
 
 from __future__ import annotations
 
@@ -9,48 +9,63 @@ import msgspec
 if TYPE_CHECKING:
     from failover.checks.status_checks import Limits
     from failover.library.open_flow import OpenFlow
-    from failover.model.health import Health, Period
-    from failover.model.status import ConnectorState
+    from failover.model.health import Health, Period, Sides
+    from failover.model.status import ConnectorState, Status
 
 HEARTBEAT_INTERVALS = 10
 """How many heartbeats may be missing: at MM2's one a second that is the 10 s of the usual checklists."""
 
 
-def take_health(
-    look: OpenFlow, period: Period, connectors: tuple[ConnectorState, ...] = (), limits: Limits | None = None
-) -> Health:
-    """Looks at both clusters and answers the list of a day or of a week; writes nothing to either.
+class Checkup:
+    """Is one look at both clusters, from which any checklist is answered; what a week's list asks is read once.
 
-    ``connectors``: their states where a Kafka Connect cluster was asked. ``limits``: from when on the flow is found
-    wanting, None: the usual ones. Raises what ``take_snapshot`` raises.
+    ``connectors``: their states where a Kafka Connect cluster was asked. Raises what ``take_snapshot`` raises.
     """
-    from failover.inventory.health import internal_topics, read_sides
-    from failover.library.status import take_looks
-    from failover.model.health import HealthFacts, Sides
-    from failover.planning.health import make_health
-    from failover.planning.status import make_status
 
-    flow = look.mirror.selected.flow
-    looks = take_looks(look, connectors)
-    status = make_status(looks, limits or usual_limits(look))
-    source, target = Sides(), Sides()
-    if period == "weekly":
-        source, target = read_sides(look.flow, looks.both, look.open)
-    connector = flow.connectors["source"]
-    key = "sync.topic.configs.enabled"
-    return make_health(
-        HealthFacts(
-            period=period,
-            status=status,
-            snapshot=looks.both,
-            source=source,
-            target=target,
-            internal=internal_topics(look.flow),
-            refresh_seconds=flow.refresh_topics_interval_seconds,
-            configs_synced=key not in connector or connector.boolean(key),
-            last_records=looks.beside.source_times,
+    def __init__(self, look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> None:
+        from failover.library.status import take_looks
+
+        self._look = look
+        self._looks = take_looks(look, connectors)
+        self._sides: tuple[Sides, Sides] | None = None
+
+    def health(self, period: Period, limits: Limits | None = None) -> Health:
+        """Answers the list of a day or of a week. ``limits``: None: the usual ones of ``usual_limits``."""
+        from failover.inventory.health import internal_topics
+        from failover.model.health import HealthFacts, Sides
+        from failover.planning.health import make_health
+        from failover.planning.status import make_status
+
+        flow = self._look.mirror.selected.flow
+        connector, key = flow.connectors["source"], "sync.topic.configs.enabled"
+        source, target = self._read_sides() if period == "weekly" else (Sides(), Sides())
+        return make_health(
+            HealthFacts(
+                period=period,
+                status=make_status(self._looks, limits or usual_limits(self._look)),
+                snapshot=self._looks.both,
+                source=source,
+                target=target,
+                internal=internal_topics(self._look.flow),
+                refresh_seconds=flow.refresh_topics_interval_seconds,
+                configs_synced=key not in connector or connector.boolean(key),
+                last_records=self._looks.beside.source_times,
+            )
         )
-    )
+
+    def status(self, limits: Limits | None = None) -> Status:
+        """Weighs the look as `failover status` does. ``limits``: None: the usual ones of a status."""
+        from failover.library import status
+        from failover.planning.status import make_status
+
+        return make_status(self._looks, limits or status.usual_limits(self._look))
+
+    def _read_sides(self) -> tuple[Sides, Sides]:
+        if self._sides is None:
+            from failover.inventory.health import read_sides
+
+            self._sides = read_sides(self._look.flow, self._looks.both, self._look.open)
+        return self._sides
 
 
 def usual_limits(look: OpenFlow) -> Limits:

@@ -15,6 +15,24 @@ from failover.model.status import Readiness, Status, weight_of
 Period = Literal["daily", "weekly"]
 Result = Literal["ok", "remark", "warning", "error", "unknown"]
 
+PointName = Literal[
+    "connectors",
+    "lag",
+    "heartbeat",
+    "checkpoints",
+    "groups",
+    "new-topics",
+    "stuck-groups",
+    "acls",
+    "configs",
+    "partitions",
+    "offsets",
+    "unused",
+    "disk",
+    "versions",
+]
+"""The points of the lists; those of a day come first, as far as ``groups``."""
+
 Settings = dict[str, dict[str, str]]
 """Topic → setting → value as it is in effect."""
 
@@ -62,7 +80,7 @@ class Lag(msgspec.Struct, frozen=True):
 class CheckPoint(msgspec.Struct, frozen=True):
     """Is one point of the checklist and its answer."""
 
-    name: str
+    name: PointName
     question: str
     result: Result
     detail: str

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from failover.checks.health_checks import WEEKLY, release
-from failover.model.health import CheckPoint, Health, HealthFacts, Lag, Result
+from failover.model.health import CheckPoint, Health, HealthFacts, Lag, Period, PointName, Result
 from failover.model.plan import Finding, Severity
 from failover.model.status import Status
 
@@ -17,7 +17,7 @@ _RESULTS: dict[Severity, Result] = {Severity.ERROR: "error", Severity.WARNING: "
 class _Point(NamedTuple):
     """Is one point: which findings answer it, and what is said where there are none (None: nothing can be said)."""
 
-    name: str
+    name: PointName
     question: str
     codes: frozenset[str]
     well: Callable[[HealthFacts], str | None]
@@ -42,6 +42,17 @@ def make_health(facts: HealthFacts) -> Health:
         points=tuple(_answered(point, facts, found) for point in _POINTS if weekly or not point.weekly),
         findings=tuple(found),
     )
+
+
+def point_names(period: Period) -> tuple[PointName, ...]:
+    """Names the points of a list, in its order."""
+    return tuple(point.name for point in _POINTS if period == "weekly" or not point.weekly)
+
+
+def findings_about(name: PointName, health: Health) -> list[Finding]:
+    """Gives the findings that answer one point, heaviest first."""
+    codes = next(point.codes for point in _POINTS if point.name == name)
+    return [finding for finding in health.findings if finding.code in codes]
 
 
 def lags(status: Status) -> Iterator[Lag]:

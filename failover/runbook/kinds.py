@@ -11,16 +11,20 @@ import msgspec
 from failover.runbook.playbook import Value
 
 if TYPE_CHECKING:
+    from datetime import datetime
+
     from failover.runbook.reach import Reach
 
 KINDS: Mapping[str, str] = {
     "acls": "creates on the target the ACLs that applications lack there",
     "approve": "another person than the starter agrees",
     "canary": "writes one record to the target and reads it back",
+    "check": "looks whether a flow is well, or ready for a failover, by the health lists",
     "command": "runs a program with its arguments, never through a shell",
     "evict": "removes members of dead processes from groups on the target",
     "execute": "commits a plan's offsets to the target",
     "fence": "keeps producers out of the source by ACLs, proved by an attempt",
+    "group-shadow": "tries a plan out on groups of its own and compares what they would read",
     "http": "sends one HTTP request and looks at the answer",
     "manual": "somebody does something by hand and says so",
     "move-applications": "stops or starts producers or consumers, by a hook of yours or by hand",
@@ -65,6 +69,9 @@ class Context(Protocol):
 
     def remaining(self) -> float:
         """Gives the seconds until the step's time is used up."""
+
+    def now(self) -> datetime:
+        """Gives the time of day."""
 
     def say(self, text: str) -> None:
         """Tells the operator something."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from failover.errors import FlowAmbiguous
 from failover.library.flows import MirrorFlow
@@ -18,7 +18,7 @@ class Reach:
 
     ``flow``: None where no configuration was found or several flows are enabled; a step that needs one then raises
     ``FlowAmbiguous``. ``timeouts``: longest silences accepted from source and target, seconds, None: the usual ones.
-    ``source_down``: the source is not to be contacted.
+    ``source_down``: the source is not to be contacted. ``kept``: what steps leave for later steps of the same process.
     """
 
     def __init__(
@@ -33,6 +33,7 @@ class Reach:
         self.state = state
         self.timeouts = timeouts
         self.source_down = source_down
+        self.kept: dict[str, Any] = {}
         self._open: dict[str, Cluster] = {}
 
     def __enter__(self) -> Self:
