@@ -79,6 +79,9 @@ class _Context:
             raise StepTimeout(f"not done within {self._seconds:g} s", hint="raise the step's timeout")
         return left
 
+    def now(self) -> datetime:
+        return self._around.now()
+
     def say(self, text: str) -> None:
         self._around.say(text)
 
@@ -125,7 +128,8 @@ class Runner:
     def run(self) -> Finish:
         """Goes on until nothing is left to do; gives how it ended. A run that ended is closed in its journal.
 
-        Raises ``Interrupted`` when it was told to stop between two steps, ``NoTerminal`` when nobody can be asked.
+        Raises ``Interrupted`` when it was told to stop between two steps, ``NoTerminal`` when nobody can be asked and
+        ``StepUnknown`` when nobody was asked how far a step came: it stays as it is, and is asked about once more.
         """
         now = self.around.now
         while True:
@@ -188,12 +192,12 @@ class Runner:
         if done is None and not self.around.assumed:
             done = self.around.ask(f"Nobody can tell from here. Was step {step.id} done?", "")
         if done is None:
-            unknown = StepUnknown(
-                f"step {step.id} was cut short, and how far it came cannot be told from here",
-                hint=f"look, then answer: failover run --resume {self.run_id} (without --yes)",
+            # Not a failure, which would put back what may have been done well: the answer is somebody's to give.
+            raise StepUnknown(
+                f"step {step.id} was cut short, and how far it came cannot be told from here; nothing was changed now",
+                hint=f"look, then answer: failover run --resume {self.run_id} without --yes; or put back: --undo",
             )
-            self._failed(step, unknown)
-        elif done:
+        if done:
             self.add(e.Succeeded(self.around.now(), step.id, settled.result))
         else:
             self.add(e.NotDone(self.around.now(), step.id))

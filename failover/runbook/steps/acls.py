@@ -55,7 +55,7 @@ class AclsKind(Kind[Acls]):
         wanted = [acl for acl in acls if acl not in there]
         note_acls(context, wanted)
         _check(context.reach.target.create_acls(wanted), "created")
-        return {"created": len(wanted), "users": users}
+        return {"created": len(noted_acls(context)), "users": users}
 
     def settle(self, given: Acls, context: Context) -> Settled:  # noqa: ARG002
         return Settled(done=False)  # what is there is not created again

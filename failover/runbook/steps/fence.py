@@ -69,7 +69,7 @@ class FenceKind(Kind[Fence]):
         proved = self._proved(given, topics, context)
         return {
             "topics": list(topics),
-            "acls": len(bindings),
+            "acls": len(noted_acls(context)),
             "proved": proved,
             "super_users": _super_users(source),
         }

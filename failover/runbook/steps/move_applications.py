@@ -8,7 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from failover.errors import Declined
-from failover.runbook.kinds import Context, Kind, Result
+from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.command import run_program
 from failover.runbook.steps.manual import done_by_hand
 
@@ -51,6 +51,9 @@ class MoveApplicationsKind(Kind[MoveApplications]):
             self._call(given, given.action, context)
             return {"by": given.hook[0]}
         return done_by_hand(given.instructions, "", context)
+
+    def settle(self, given: MoveApplications, context: Context) -> Settled:  # noqa: ARG002
+        return Settled(done=False)  # a hook does no harm when it is called twice; a question is asked again
 
     def undo(self, given: MoveApplications, context: Context) -> str:
         back: Literal["stop", "start"] = "start" if given.action == "stop" else "stop"

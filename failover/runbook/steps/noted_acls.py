@@ -11,8 +11,10 @@ from failover.runbook.kinds import Context
 
 
 def note_acls(context: Context, bindings: Iterable[AclBinding]) -> None:
-    """Keeps them in the run's journal, durable on return."""
-    context.note(created=[msgspec.json.encode(binding).decode() for binding in bindings])
+    """Keeps them in the run's journal, durable on return, beside those of an earlier try of the same step."""
+    # A step that was cut short finds what it created there already: forgotten, it would stay on the way back.
+    every = dict.fromkeys([*noted_acls(context), *bindings])
+    context.note(created=[msgspec.json.encode(binding).decode() for binding in every])
 
 
 def noted_acls(context: Context) -> list[AclBinding]:

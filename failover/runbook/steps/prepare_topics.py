@@ -51,6 +51,10 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
 
     def run(self, given: PrepareTopics, context: Context) -> Result:
         missing, there = self._missing(given, context)
+        earlier = context.notes.get("created") or []  # by a try that was cut short
+        assert isinstance(earlier, list)
+        created = sorted({*earlier, *missing})
+        context.note(created=created)
         settings = context.reach.source.topic_settings(list(missing), _SETTINGS) if missing else {}
         for topic, partitions in missing.items():
             found = settings[topic]
@@ -63,7 +67,7 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
             if fault is not None:
                 raise StepFailed(f"topic {topic} cannot be made on the target: {fault}")
             context.say(f"made {topic} with {partitions} partitions")
-        return {"created": sorted(missing), "there": there}
+        return {"created": created, "there": [topic for topic in there if topic not in created]}
 
     def settle(self, given: PrepareTopics, context: Context) -> Settled:  # noqa: ARG002
         return Settled(done=False)  # what is there is not made again

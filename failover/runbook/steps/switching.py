@@ -49,7 +49,9 @@ class SwitchKind(Kind[Connectors]):
     def run(self, given: Connectors, context: Context) -> Result:
         with _client(given.url, context) as where:
             found = _chosen(where, given, context)
-            changing = [one.name for one in found if self._changes(one)]
+            # Begun again after a crash, what an earlier try changed is no longer seen to change.
+            now = [one.name for one in found if self._changes(one)]
+            changing = list(dict.fromkeys([*self._changed(context), *now]))
             context.note(**{self.noted: changing})
             _act(where, found, self.verb, given, context)
         return {self.done: changing}
@@ -58,8 +60,7 @@ class SwitchKind(Kind[Connectors]):
         return Settled(done=False)  # doing it once more changes nothing
 
     def undo(self, given: Connectors, context: Context) -> str:
-        changed = context.notes.get(self.noted) or []
-        assert isinstance(changed, list)
+        changed = self._changed(context)
         if not changed:
             return f"nothing had been {self.done}"
         verb, told = _BACK[self.verb]
@@ -71,6 +72,11 @@ class SwitchKind(Kind[Connectors]):
     def by_hand(self, given: Mapping[str, Any]) -> str:
         url = given.get("url")
         return f"failover connect {self.verb} --url {url}" if url else f"failover connect {self.verb}"
+
+    def _changed(self, context: Context) -> list[str]:
+        noted = context.notes.get(self.noted) or []
+        assert isinstance(noted, list)
+        return noted
 
     def _changes(self, one: Mirror) -> bool:
         return one.state != "STOPPED" if self.verb == "stop" else not one.healthy

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from typing import Any
 
 import msgspec
@@ -54,8 +52,8 @@ class VerifyKind(Kind[VerifyStep]):
         verifier = Verifier(
             execution,
             context.reach.target,
-            clock=lambda: datetime.now(UTC),
-            sleep=time.sleep,
+            clock=context.now,
+            sleep=context.pause,
             progress=_Changes(context),
             stop=lambda: "",
         )
