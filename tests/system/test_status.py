@@ -7,7 +7,7 @@ import pty
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -17,39 +17,36 @@ from failover.model.names import TopicPartition
 from tests.system.checkpointing import checkpointing, kept, wait_kept
 from tests.system.pair import Pair, Ran
 
-ALIASES = ("st", "b")
-OWN = MirrorOptions(
-    topics=r"status\..*", groups=r"status\..*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1
-)
-UNREACHABLE = ("--set", "st.bootstrap.servers=127.0.0.1:1", "--timeout", "2s")
+# what MirrorMaker 2 mirrors and is looked at here
+OWN = MirrorOptions(topics=r"t\.status.*", groups=r"status\..*")
+UNREACHABLE = ("--set", "a.bootstrap.servers=127.0.0.1:1", "--timeout", "2s")
 
 
 class Scene:
-    """Is a flow of its own with one topic of 300 records and a group at 120 of partition 0."""
+    """Is a part of the flow with one topic of 300 records and a group at 120 of partition 0."""
 
     def __init__(self, pair: Pair) -> None:
         self.pair = pair
-        self.topic = pair.create_topic("a", pair.name("status.t"), 2)
+        self.topic = pair.create_topic("a", pair.name("t.status"), 2)
         self.group = pair.name("status.g")
         pair.produce("a", self.topic, 300)
         pair.commit("a", self.group, {(self.topic, 0): 120, (self.topic, 1): 150})
 
     def run(self, config: Any, *arguments: str) -> Ran:
-        return self.pair.run_cli("status", "--source", "st", "--target", "b", *arguments, config=config)
+        return self.pair.run_cli("status", *arguments, config=config)
 
 
 @pytest.fixture(scope="module")
-def scene(pair: Pair) -> Scene:
-    return Scene(pair)
+def scene(mm2: Pair) -> Scene:
+    return Scene(mm2)
 
 
 @pytest.fixture(scope="module")
-def config(scene: Scene) -> Iterator[Any]:
-    with scene.pair.mirror(OWN, aliases=ALIASES) as path:
-        scene.pair.wait_mirrored(scene.topic, flow="st")
-        for partition, upstream in ((0, 120), (1, 150)):
-            scene.pair.wait_checkpoint(scene.group, scene.topic, partition, upstream=upstream, flow="st")
-        yield path
+def config(scene: Scene) -> Path:
+    scene.pair.wait_mirrored(scene.topic)
+    for partition, upstream in ((0, 120), (1, 150)):
+        scene.pair.wait_checkpoint(scene.group, scene.topic, partition, upstream=upstream)
+    return scene.pair.config_path(options=OWN)
 
 
 def test_a_mirror_at_work_is_ready_and_each_partition_and_group_is_shown(scene, config):
@@ -59,7 +56,7 @@ def test_a_mirror_at_work_is_ready_and_each_partition_and_group_is_shown(scene, 
         found.update(scene.run(config, "--format", "json").json())
         return found["readiness"] != "not-ready" and found["cost"]["records"] == 0 and bool(found["replicators"])
 
-    scene.pair.b.until(settled, what="the flow is ready", seconds=60)
+    scene.pair.b.until(settled, what="the flow is ready", seconds=90)
     rows = {(row["source_topic"], row["partition"]): row for row in found["partitions"]}
     ends = scene.pair.ends("a", scene.topic)
     for partition in (0, 1):
@@ -78,7 +75,7 @@ def test_a_mirror_at_work_is_ready_and_each_partition_and_group_is_shown(scene, 
     ran = scene.run(config)
     assert ran.code == 0
     assert ran.out.startswith("READY")
-    assert "if st died this second: nothing lost" in ran.out
+    assert "if a died this second: nothing lost" in ran.out
     assert all(len(line) <= 100 for line in ran.out.splitlines())
     assert "| " + scene.group in scene.run(config, "--format", "markdown").out
 
@@ -88,9 +85,9 @@ def test_check_ends_with_what_the_findings_weigh(scene, config):
     found = scene.run(config, "--format", "json").json()
     weights = {finding["severity"] for finding in found["findings"]}
     assert code == (3 if "error" in weights else 4 if "warning" in weights else 0)
-    # a group that MirrorMaker 2 does not look at has nothing on the target to go by
-    stranger = scene.pair.name("other.g")
-    widened = ("--set", "st->b.groups=.*")
+    # a group that MirrorMaker 2 does not look at (its own groups.exclude) has nothing on the target to go by
+    stranger = scene.pair.name("console-consumer")
+    widened = ("--set", r"a->b.groups=status\..*,console-consumer.*", "--set", "a->b.groups.exclude=none")
     scene.pair.commit("a", stranger, {(scene.topic, 0): 10})
     ran = scene.run(config, "--check", *widened, "--format", "json")
     assert ran.code == 4
@@ -102,9 +99,9 @@ def test_check_ends_with_what_the_findings_weigh(scene, config):
 def test_with_the_source_out_of_reach_its_last_known_state_is_told_from_exact_checkpoints(scene, config):
     pair = scene.pair
     with checkpointing(pair, config=config):
-        wait_kept(pair, scene.group, (f"st.{scene.topic}", 0), 120, source="st", seconds=60)
-        place = TopicPartition(f"st.{scene.topic}", 1)
-        pair.b.until(lambda: place in kept(pair, "st").ends, what="the source's ends are kept", seconds=60)
+        wait_kept(pair, scene.group, (f"a.{scene.topic}", 0), 120, seconds=60)
+        place = TopicPartition(f"a.{scene.topic}", 1)
+        pair.b.until(lambda: place in kept(pair).ends, what="the source's ends are kept", seconds=60)
     ran = scene.run(config, *UNREACHABLE, "--format", "json")
     assert ran.code == 0, ran.err
     found = ran.json()
@@ -124,7 +121,7 @@ def test_with_the_source_out_of_reach_its_last_known_state_is_told_from_exact_ch
 
 def test_watch_paints_again_until_it_is_stopped(scene, config):
     command = [sys.executable, "-X", f"lab={scene.pair.lab.state.marker}", "-m", "failover", "--config", str(config)]
-    command += ["--source", "st", "--target", "b", "status", "--watch", "--every", "1s"]
+    command += ["status", "--watch", "--every", "1s"]
     leader, follower = pty.openpty()
     process = subprocess.Popen(
         command,
