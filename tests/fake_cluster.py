@@ -356,6 +356,16 @@ class FakeCluster:
             self.topic(name, partitions)
         return fault
 
+    def delete_topics(self, names: Collection[str]) -> dict[str, Fault | None]:
+        self._enter("delete_topics", tuple(names))
+        answers = {name: self._fault("delete_topics", name) for name in names}
+        for name, fault in answers.items():
+            info = self.infos.pop(name, None) if fault is None else None
+            for number in range(info.partitions if info is not None else 0):
+                self.logs.pop(TopicPartition(name, number), None)
+                self.log.pop(TopicPartition(name, number), None)
+        return answers
+
     def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
         self._enter("append", partition)
         if partition.topic in self.no_write:

@@ -37,7 +37,7 @@ V = TypeVar("V")
 
 _OPERATIONS_WAIT = 2.0
 _UNSTABLE_OFFSET_COMMIT = 88
-_TOPIC_ALREADY_EXISTS = 36
+_UNKNOWN_TOPIC, _TOPIC_ALREADY_EXISTS = 3, 36
 
 
 class KafkaCluster:
@@ -292,6 +292,16 @@ class KafkaCluster:
         futures = self._connections.client().create_topics([wanted], request_timeout=wait)
         answer = self._connections.wait(futures)[name]
         return answer if isinstance(answer, Fault) and answer.number != _TOPIC_ALREADY_EXISTS else None
+
+    def delete_topics(self, names: Collection[str]) -> dict[str, Fault | None]:
+        """Deletes topics with all they hold; one that is not there is no fault."""
+        if not names:
+            return {}
+        self.facts()
+        wait = self._connections.patience
+        answers = self._connections.wait(self._connections.client().delete_topics(list(names), request_timeout=wait))
+        gone = {name: isinstance(found, Fault) and found.number == _UNKNOWN_TOPIC for name, found in answers.items()}
+        return {name: found if isinstance(found, Fault) and not gone[name] else None for name, found in answers.items()}
 
     def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
         """Appends records, acknowledged by every replica in sync; gives the last one's offset."""

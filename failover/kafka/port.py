@@ -140,6 +140,9 @@ class Cluster(Protocol):
     def create_topic(self, name: str, partitions: int, settings: Mapping[str, str]) -> Fault | None:
         """Creates a topic of the tool's own, on three brokers where there are so many; None when it is there then."""
 
+    def delete_topics(self, names: Collection[str]) -> dict[str, Fault | None]:
+        """Deletes topics with all they hold; one that is not there is no fault. Silence is a fault, asked once."""
+
     def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
         """Appends records (key, value), acknowledged by every replica in sync; gives the last one's offset.
 
