@@ -42,7 +42,7 @@ def mirror_stalled(look: Look) -> Iterator[Finding]:
             first, log = mirrored_to(snapshot, tp), snapshot.target.logs.get(tp)
             waits, before = snapshot.waiting.get(origin), earlier.get(tp)
             theirs = snapshot.source.logs.get(origin)
-            if first is None or log is None or theirs is None or first >= theirs.end:
+            if first is None or log is None or theirs is None or first >= theirs.end or origin in snapshot.caught_up:
                 continue
             age = 0.0 if waits is None or waits.timestamp < 0 else _age(snapshot, waits.timestamp)
             if before is not None and before.target_end != log.end:

@@ -18,7 +18,8 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     """Is the flow ``source`` -> ``target`` as a look at both clusters needs it.
 
     ``rivals``: the other enabled flows into the same target, each with this flow's own rules seen
-    from there (their ``rivals`` are empty). ``mm2_version``: None stands for the newest release.
+    from there (their ``rivals`` are empty). ``mm2_version``: None stands for the newest release. ``reads_committed``:
+    the mirror does not copy what was aborted.
     """
 
     info: FlowInfo
@@ -30,6 +31,7 @@ class Flow(msgspec.Struct, frozen=True, kw_only=True):
     rivals: tuple[Flow, ...] = ()
     opposite: Flow | None = None
     mm2_version: Mm2Version | None = None
+    reads_committed: bool = False
 
     @property
     def source(self) -> str:
@@ -108,6 +110,7 @@ def _flow(
         internal=internal,
         group_offsets_synced=flow.sync_group_offsets_enabled and not reversed_,
         mm2_version=config.mm2_version,
+        reads_committed=flow.isolation_level == "read_committed",
     )
 
 

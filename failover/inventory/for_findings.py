@@ -5,7 +5,8 @@ from __future__ import annotations
 import time
 from collections.abc import Collection, Iterable, Mapping
 from concurrent.futures import Future
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import MappingProxyType
+from typing import Any, NamedTuple, TypeVar
 
 import msgspec
 
@@ -19,9 +20,6 @@ from failover.model.names import Fault, TopicPartition
 from failover.model.records import WindowRequest
 from failover.model.rights import ScramUser
 from failover.model.snapshot import ClusterView, Waiting
-
-if TYPE_CHECKING:
-    from failover.inventory.comparing import Windows
 
 V = TypeVar("V")
 
@@ -81,16 +79,27 @@ class Asked:
         )
 
 
+class Behind(NamedTuple):
+    """Is what a source holds behind what the target has; see the fields of ``Snapshot`` of the same names."""
+
+    waiting: Mapping[TopicPartition, Waiting] = MappingProxyType({})
+    caught_up: frozenset[TopicPartition] = frozenset()
+
+
 def first_waiting(
-    source: Windows,
+    source: Cluster,
     mirrored: Mapping[str, str],
     newest_syncs: Mapping[TopicPartition, tuple[int, int]],
     source_logs: Mapping[TopicPartition, LogRange],
     target_logs: Mapping[TopicPartition, LogRange],
-) -> Future[dict[TopicPartition, Waiting]]:
+    *,
+    committed: bool,
+) -> Future[Behind]:
     """Reads the first record that each target partition lacks: how long it has waited, and how large it is.
 
     The newest sync tells how far a partition is mirrored, and so does a target that is empty. Others are left out.
+    ``committed``: the mirror copies nothing that was aborted. What is left of a log and short may hold no record that
+    is ever copied, as behind a transaction: that partition has caught up.
     """
     wanted = []
     for topic, source_topic in mirrored.items():
@@ -103,13 +112,19 @@ def first_waiting(
             if first < theirs.end:
                 wanted.append(WindowRequest("source", origin, first, min(theirs.end, first + _STRETCH)))
 
-    def read() -> dict[TopicPartition, Waiting]:
-        windows = source.windows(wanted[:_LOOKED_AT]) if wanted else {}
-        return {
+    def read() -> Behind:
+        windows = source.windows(wanted[:_LOOKED_AT], committed=committed) if wanted else {}
+        waiting = {
             request.tp: Waiting(record.offset, record.timestamp, len(record.key or b"") + len(record.value or b""))
             for request, window in windows.items()
             for record in window.records[:1]
         }
+        caught_up = frozenset(
+            request.tp
+            for request, window in windows.items()
+            if window.fault is None and not window.records and window.covered_to >= source_logs[request.tp].end
+        )
+        return Behind(waiting, caught_up)
 
     return in_background(read)
 

@@ -16,7 +16,7 @@ from failover.inventory.by_time import Times, gone_back, offsets_by_time, positi
 from failover.inventory.chosen import had_commits, on_mirrored_topics, require_evidence, require_found
 from failover.inventory.failback import END_OF_COPIES, counted, ends_of, unmirrored
 from failover.inventory.flow import Flow
-from failover.inventory.for_findings import Asked, deadline, first_waiting, local_topics, soon, writers
+from failover.inventory.for_findings import Asked, Behind, deadline, first_waiting, local_topics, soon, writers
 from failover.inventory.internal_topics import (
     read_checkpoints,
     read_offset_syncs,
@@ -202,9 +202,7 @@ class _Look:
         untold = [group for group in groups if group not in source_view.commits]
         tracked = positions_kept(exact, untold, mirrored)
         newest = _newest(syncs, mirrored)
-        waiting = None
-        if source is not None and self.source_lost is None and self.comparison is not None:
-            waiting = first_waiting(source, mirrored, newest, source_view.logs, target_view.logs)
+        behind = self._behind(source, mirrored, newest, source_view, target_view)
         questions = [
             question
             for question in questions_of(groups, mirrored, source_view.commits, checkpoints, tracked)
@@ -246,7 +244,8 @@ class _Look:
             originals=tuple(topic for topic in evidence.backwards() if topic in mirrored),
             unmirrored=ends,
             plain=self.plain,
-            waiting={} if waiting is None else soon(waiting, until, {}),
+            waiting=dict((found := soon(behind, until, Behind())).waiting),
+            caught_up=found.caught_up,
             writers=writers(target_first, flow.internal),
             outside_filters=tuple(
                 name
@@ -264,6 +263,22 @@ class _Look:
         )
 
     # -- the steps -----------------------------------------------------------------------------------
+
+    def _behind(
+        self,
+        source: Cluster | None,
+        mirrored: Mapping[str, str],
+        newest: Mapping[TopicPartition, tuple[int, int]],
+        source_view: ClusterView,
+        target_view: ClusterView,
+    ) -> Future[Behind]:
+        """Reads what the target lacks, in a look that reads records; nothing once the source is known not to answer."""
+        if source is None or self.source_lost is not None or self.comparison is None:
+            nothing: Future[Behind] = Future()
+            nothing.set_result(Behind())
+            return nothing
+        logs = source_view.logs, target_view.logs
+        return first_waiting(source, mirrored, newest, *logs, committed=self.flow.reads_committed)
 
     def _first_at_source(self) -> tuple[Cluster, FirstLook]:
         cluster = self.open_cluster(self.flow.source)

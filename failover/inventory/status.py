@@ -9,12 +9,12 @@ import msgspec
 
 from failover.errors import ClusterError
 from failover.inventory.flow import Flow
-from failover.inventory.for_findings import deadline, first_waiting, soon
+from failover.inventory.for_findings import Behind, deadline, first_waiting, soon
 from failover.inventory.look import in_background
 from failover.inventory.positions import Positions, read_positions
 from failover.kafka.port import Cluster
 from failover.model.names import Fault, TopicPartition
-from failover.model.snapshot import ClusterView, Snapshot, Waiting
+from failover.model.snapshot import ClusterView, Snapshot
 from failover.model.status import SkippedTopic
 
 
@@ -36,12 +36,12 @@ def read_beside(flow: Flow, snapshot: Snapshot, open_cluster: Callable[[str], Cl
     target = open_cluster(flow.target)
     at_target = in_background(lambda: _times(target, snapshot.target))
     at_source: Future[dict[TopicPartition, int]] | None = None
-    waiting: Future[dict[TopicPartition, Waiting]] | None = None
+    waiting: Future[Behind] | None = None
     if snapshot.source.status.answers:
         source = open_cluster(flow.source)
         at_source = in_background(lambda: _times(source, snapshot.source))
         logs = snapshot.source.logs, snapshot.target.logs
-        waiting = first_waiting(source, snapshot.mirrored, snapshot.newest_syncs, *logs)
+        waiting = first_waiting(source, snapshot.mirrored, snapshot.newest_syncs, *logs, committed=flow.reads_committed)
     info = snapshot.target.topics.get(flow.internal.connect_offsets)
     beside = Beside(
         positions=read_positions(target, info, flow.source),
@@ -49,8 +49,10 @@ def read_beside(flow: Flow, snapshot: Snapshot, open_cluster: Callable[[str], Cl
         target_times=at_target.result(),
         skipped=skipped_topics(flow, snapshot),
     )
-    waits = snapshot.waiting if waiting is None else soon(waiting, deadline(), {})
-    return msgspec.structs.replace(snapshot, waiting=waits), beside
+    if waiting is not None:
+        behind = soon(waiting, deadline(), Behind())
+        snapshot = msgspec.structs.replace(snapshot, waiting=dict(behind.waiting), caught_up=behind.caught_up)
+    return snapshot, beside
 
 
 def skipped_topics(flow: Flow, snapshot: Snapshot) -> tuple[SkippedTopic, ...]:

@@ -181,9 +181,10 @@ class Snapshot(msgspec.Struct, frozen=True):
     partition of these, where it is known. ``outside_filters``: groups that the flow's filters do not take, left out
     or in ``groups`` because they were named. ``plain``: topics by their plain names were looked at, for
     commits on them. ``waiting``: by source partition, where the target lacks something and
-    records were read. ``writers``: group → the program that its members on the target are, of those that write there
-    what a plan is about (MirrorMaker 2, this tool's own). ``by_time``, ``gone_back``: asked for by an option,
-    None otherwise.
+    records were read. ``caught_up``: source partitions read likewise whose logs hold no record any more behind what
+    the target has (markers of transactions, and what the mirror passes over). ``writers``: group → the program that
+    its members on the target are, of those that write there what a plan is about (MirrorMaker 2, this tool's own).
+    ``by_time``, ``gone_back``: asked for by an option, None otherwise.
     """
 
     taken: datetime
@@ -211,6 +212,7 @@ class Snapshot(msgspec.Struct, frozen=True):
     outside_filters: tuple[str, ...] = ()
     plain: bool = False
     waiting: dict[TopicPartition, Waiting] = {}
+    caught_up: frozenset[TopicPartition] = frozenset()
     writers: dict[str, str] = {}
     by_time: ByTime | None = None
     gone_back: GoneBack | None = None

@@ -16,6 +16,8 @@ _PLACES = frozenset({Proof.SYNC_MATCH, Proof.EQUAL_DELTA, Proof.CONTENT, Proof.T
 
 Bound = Literal["exact", "at-least", "at-most"]
 
+_NOTHING: tuple[int, Bound] = (0, "exact")
+
 
 def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[TopicPartition, ...]]:
     """Lists the source records that the target lacks, and the source partitions for which nobody can tell.
@@ -26,8 +28,9 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
     of the target's records from d to its end is a source record from u on, so the mirror stands
     at u + (end - d) or beyond, and the source's end less that is what is missing, counted in
     offsets. That is ``at-most``: offsets the source never filled (compaction, transaction
-    markers) count too; 0 is ``exact``. It is too low only where the target itself holds markers
-    (MM2 with exactly-once) or records that a restarted MM2 copied twice since its newest sync. A
+    markers) count too, unless it was seen that there is nothing else (``caught_up``); 0 is
+    ``exact``. It is too low only where the target itself holds markers (MM2 with exactly-once)
+    or records that a restarted MM2 copied twice since its newest sync. A
     checkpoint's d may lie below the true place, so from checkpoints alone the number is
     ``at-least``. With the source silent its ends are those last known, and more may have come
     since: always ``at-least``. Without any pair nobody can tell, except where the target holds
@@ -61,7 +64,11 @@ def losses(snapshot: Snapshot) -> tuple[tuple[Unreplicated, ...] | None, tuple[T
             if topic in target.hidden or tp in target.log_faults:
                 unplaced.append(origin)
                 continue
-            missing = _missing(end, source.logs.get(origin), target.logs.get(tp), exact.get(tp), loose.get(tp))
+            missing = (
+                _NOTHING
+                if origin in snapshot.caught_up
+                else _missing(end, source.logs.get(origin), target.logs.get(tp), exact.get(tp), loose.get(tp))
+            )
             if missing is None:
                 unplaced.append(origin)
                 continue

@@ -7,11 +7,13 @@ import itertools
 import json
 import os
 import re
+import shlex
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import IO, Any, NamedTuple
 
 from failover.lab import Lab, MirrorOptions
 from failover.lab.follower import Follower
@@ -183,21 +185,30 @@ class Pair:
         folder = state or self.folder / f"state-{next(_names)}"
         environment = os.environ | {"FAILOVER_CONFIG": str(config or self.lab.config), "NO_COLOR": "1"} | environ
         command = [sys.executable, "-m", "failover", "--state-dir", str(folder), *arguments]
-        if stdin is None:
-            done = subprocess.run(
+        # Files, not pipes: what a child wrote is whole whatever becomes of descriptors and threads here, and it can
+        # still be told when the child does not end.
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            child = subprocess.Popen(
                 command,
-                capture_output=True,
-                text=True,
+                stdin=subprocess.DEVNULL if stdin is None else subprocess.PIPE,
+                stdout=out,
+                stderr=err,
                 env=environment,
-                timeout=seconds,
-                stdin=subprocess.DEVNULL,
-                check=False,
             )
-        else:
-            done = subprocess.run(
-                command, capture_output=True, text=True, env=environment, timeout=seconds, input=stdin, check=False
-            )
-        return Ran(done.returncode, done.stdout, done.stderr)
+            try:
+                child.communicate(None if stdin is None else stdin.encode(), timeout=seconds)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+                said = "".join(
+                    f"\n--- {name} ---\n{_text(file)[-8000:]}" for name, file in (("out", out), ("err", err))
+                )
+                raise AssertionError(f"not within {seconds:.0f} s: failover {shlex.join(arguments)}{said}") from None
+            except BaseException:
+                child.kill()
+                child.wait()
+                raise
+            return Ran(child.returncode, _text(out), _text(err))
 
     # -- the end -------------------------------------------------------------------------------
 
@@ -218,3 +229,8 @@ class Pair:
             follower.close()
         for side in self.sides.values():
             side.close()
+
+
+def _text(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode().replace("\r\n", "\n")

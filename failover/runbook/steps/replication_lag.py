@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import accumulate
 from typing import Any
 
 import msgspec
 
 from failover.errors import StepFailed
+from failover.model.names import TopicPartition
+from failover.model.plan import Unreplicated
+from failover.model.records import WindowRequest
+from failover.model.snapshot import Snapshot
 from failover.runbook.kinds import Context, Kind, Result
+
+_LOOKED_THROUGH = 100_000
+"""Offsets that one look reads for records, of the partitions with the fewest first; more are taken for records."""
 
 
 class ReplicationLag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -23,7 +31,11 @@ class ReplicationLag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class ReplicationLagKind(Kind[ReplicationLag]):
-    """Waits until the mirror is no further behind than is allowed, by records and by age; 0 records: all is there."""
+    """Waits until the mirror is no further behind than is allowed, by records and by age; 0 records: all is there.
+
+    A partition of which the same is missing twice is read on the source: markers of transactions, and aborted records
+    where the mirror copies committed ones, are never copied and not missing.
+    """
 
     parameters = ReplicationLag
     results = {"records": "records that are missing", "seconds": "how long it took"}  # noqa: RUF012
@@ -38,10 +50,15 @@ class ReplicationLagKind(Kind[ReplicationLag]):
 
     def run(self, given: ReplicationLag, context: Context) -> Result:
         began = context.remaining()
-        missing: list[Any] = []
+        missing: list[Unreplicated] = []
+        before: dict[TopicPartition, int] = {}
 
         def near() -> bool:
-            missing[:] = behind(context)
+            snapshot, rows = _look(context)
+            standing = _few([row for row in rows if before.get(_origin(row)) == row.records])
+            before.clear()
+            before.update({_origin(row): row.records for row in rows})
+            missing[:] = [*(row for row in rows if row not in standing), *_read(context, snapshot, standing)]
             records, age = _sums(missing)
             return records <= given.records and (records == 0 or given.age == 0 or age <= given.age)
 
@@ -56,8 +73,12 @@ class ReplicationLagKind(Kind[ReplicationLag]):
         return "failover status"
 
 
-def behind(context: Context) -> list[Any]:
+def behind(context: Context) -> list[Unreplicated]:
     """Gives what the target does not have, partition by partition. Raises ``StepFailed`` where nobody can tell."""
+    return _look(context)[1]
+
+
+def _look(context: Context) -> tuple[Snapshot, list[Unreplicated]]:
     from failover.library.looking import take_snapshot
     from failover.library.planning import make_plan
 
@@ -74,14 +95,48 @@ def behind(context: Context) -> list[Any]:
     for finding in plan.findings:
         if finding.code == "position-unknown":
             raise StepFailed(f"how far the mirror is cannot be told: {finding.message}", hint=finding.remedy)
-    return list(plan.unreplicated)
+    return snapshot, list(plan.unreplicated)
 
 
-def _sums(missing: list[Any]) -> tuple[int, float]:
+def _read(context: Context, snapshot: Snapshot, rows: list[Unreplicated]) -> list[Unreplicated]:
+    """Reads on the source what is missing and counts the records that the mirror would copy; those without go."""
+    from failover.inventory.flow import flow_of
+
+    asked = {}
+    for row in rows:
+        log = snapshot.source.logs.get(_origin(row))
+        if log is not None:
+            asked[row] = WindowRequest("source", _origin(row), max(log.start, log.end - row.records), log.end)
+    if not asked:
+        return rows
+    flow = context.reach.flow
+    committed = flow_of(flow.config, flow.selected).reads_committed
+    found = context.reach.source.windows(list(asked.values()), committed=committed)
+    left = []
+    for row in rows:
+        window = found[asked[row]] if row in asked else None
+        if window is None or window.fault is not None or window.covered_to < asked[row].stop:
+            left.append(row)
+        elif window.records:
+            left.append(msgspec.structs.replace(row, records=len(window.records)))
+    return left
+
+
+def _few(rows: list[Unreplicated]) -> list[Unreplicated]:
+    rows = sorted(rows, key=lambda row: row.records)
+    totals = accumulate(row.records for row in rows)
+    return [row for row, total in zip(rows, totals, strict=True) if total <= _LOOKED_THROUGH]
+
+
+def _origin(row: Unreplicated) -> TopicPartition:
+    return TopicPartition(row.source_topic, row.partition)
+
+
+def _sums(missing: list[Unreplicated]) -> tuple[int, float]:
     return sum(each.records for each in missing), max((each.seconds or 0.0 for each in missing), default=0.0)
 
 
-def _told(missing: list[Any]) -> str:
+def _told(missing: list[Unreplicated]) -> str:
     worst = sorted(missing, key=lambda each: -each.records)[:3]
     where = ", ".join(f"{each.source_topic} {each.partition} by {each.records}" for each in worst)
     return f"{_sums(missing)[0]} records on {len(missing)} partitions, most on {where}"

@@ -72,6 +72,7 @@ def test_a_record_too_large_for_the_target_is_named_with_both_sizes() -> None:
         ({}, {"ago": 90, "source_log": (0, 10), "target_log": (0, 10)}, False),  # nothing was missing then
         ({"waiting": waiting(9000)}, {"ago": 90, "target_log": (0, 9)}, False),  # behind, and it moves
         ({"waiting": waiting(9000), "target_log": (0, 100)}, None, False),  # all is there
+        ({"caught_up": frozenset({S0})}, {"ago": 90, "source_log": (0, 50)}, False),  # what follows is no record
     ],
 )
 def test_standing_still(given: dict[str, Any], before: dict[str, Any] | None, told: bool) -> None:

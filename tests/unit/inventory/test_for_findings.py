@@ -12,6 +12,7 @@ from failover.errors import ClusterUnreachable
 from failover.inventory import for_findings
 from failover.inventory.comparing import record_comparison
 from failover.kafka.faults import NO_ANSWER
+from failover.model.cluster import LogRange
 from failover.model.groups import GroupType
 from failover.model.names import Fault, TopicPartition
 from failover.model.rights import AclBinding, ScramUser
@@ -128,6 +129,28 @@ def test_the_first_missing_record_is_read_where_something_is_missing(scene: Scen
     assert scene.look().waiting == {}
     assert [method for method, _ in scene.a.calls if method == "windows"] == []
     assert asked <= 2  # one for this, one for the comparison of records
+
+
+def test_what_a_transaction_leaves_behind_the_last_copied_record_is_not_missing(tmp_path: Path) -> None:
+    """Markers fill offsets that are never copied; aborted records are where the mirror reads uncommitted ones."""
+    for isolation, missing in (("read_uncommitted", {"aborted": 3}), ("read_committed", {})):
+        scene = Scene(flow(tmp_path, {"a.consumer.isolation.level": isolation}))
+        for topic, aborted in (("marked", 0), ("aborted", 2)):
+            scene.mirror(topic)
+            for _ in range(5):
+                scene.a.append(topic, None, b"x")
+                scene.b.append(f"a.{topic}", None, b"x")
+            scene.sync(topic, 4, 4)
+            tp = TopicPartition(topic, 0)
+            for _ in range(aborted):
+                scene.a.aborted.add((tp, scene.a.logs[tp].end))
+                scene.a.append(topic, None, b"x")
+            scene.a.logs[tp] = LogRange(0, scene.a.logs[tp].end + 1)
+        scene.a.group("g", {TopicPartition("marked", 0): 5, TopicPartition("aborted", 0): 5})
+        snapshot = with_records(scene)
+        assert {tp.topic for tp in snapshot.caught_up} == {"marked", "aborted"} - missing.keys()
+        made = plan(snapshot)
+        assert {row.source_topic: row.records for row in made.unreplicated or ()} == missing
 
 
 def test_records_that_may_not_be_read_are_no_hindrance(scene: Scene) -> None:

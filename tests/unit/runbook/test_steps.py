@@ -11,6 +11,7 @@ import pytest
 
 from failover.errors import FailoverError
 from failover.library.flows import MirrorFlow, load_config
+from failover.model.cluster import LogRange
 from failover.model.groups import Member
 from failover.model.names import TopicPartition
 from failover.model.rights import AclBinding
@@ -38,17 +39,21 @@ class Scene:
     """Is both clusters, and runs single steps as a playbook would."""
 
     def __init__(self, path: Path) -> None:
-        (path / "mm2.properties").write_text(CONFIG)
         self.a, self.b = FakeCluster("a"), FakeCluster("b")
         self.a.topic("orders", 2).topic("paid").topic("other").topic("mm2-offset-syncs.b.internal").topic("heartbeats")
         self.b.topic("a.orders", 2).topic("a.paid")
         for number in range(100):
             for cluster, topic in ((self.a, "orders"), (self.b, "a.orders")):
                 cluster.append(topic, None, b"order %d" % number, timestamp=number)
-        self.reach = Reach(load_config(path / "mm2.properties").flow(), StateFolder(path / "state"))
+        self.path = path
+        self.configure()
         self.said: list[str] = []
         self.clock = 0.0
         self.on_sleep: Callable[[], None] = lambda: None
+
+    def configure(self, more: str = "") -> None:
+        (self.path / "mm2.properties").write_text(CONFIG + more)
+        self.reach = Reach(load_config(self.path / "mm2.properties").flow(), StateFolder(self.path / "state"))
 
     def sleep(self, seconds: float) -> None:
         self.clock += seconds
@@ -371,6 +376,20 @@ class TestPreparing:
         assert result(scene.run(f"{gate}, with: {{records: 1}}"))["records"] == 1
         assert "the mirror is behind" in failure(scene.run(f"{gate}, with: {{at_once: true}}"))
         scene.on_sleep = lambda: scene.b.append("a.orders", None, b"one more", timestamp=100) and None
+        assert result(scene.run(gate))["records"] == 0
+
+    def test_a_long_aborted_transaction_is_not_waited_for_where_the_mirror_copies_committed_records(self, scene):
+        gate = "uses: replication-lag, timeout: 30s"
+        scene.a.group("g", {ORDERS: 60, TopicPartition("paid", 0): 0})
+        scene.a.append("orders", None, b"not copied yet")
+        for _ in range(40):
+            scene.a.aborted.add((ORDERS, scene.a.logs[ORDERS].end))
+            scene.a.append("orders", None, b"aborted")
+        scene.a.logs[ORDERS] = LogRange(0, scene.a.logs[ORDERS].end + 1)
+        assert "most on orders 0 by 41" in failure(scene.run(gate))
+        scene.configure("a.consumer.isolation.level = read_committed\n")
+        assert "most on orders 0 by 1" in failure(scene.run(gate))
+        scene.b.append("a.orders", None, b"not copied yet")
         assert result(scene.run(gate))["records"] == 0
 
 
