@@ -70,6 +70,8 @@ def convert(
         text, remarks = _connect(config, flows, where, connector, as_yaml=as_yaml)
     else:
         text, remarks = _strimzi(config, flows, api_version)
+    if form != "strimzi":
+        remarks += _about_tokens(flows)
     if output is None:
         settings.emit(text)
     else:
@@ -80,6 +82,13 @@ def convert(
     for remark in remarks:
         settings.say(f"note: {inert_line(remark)}")
     return 0
+
+
+def _about_tokens(flows: Sequence[FlowConfig]) -> list[str]:
+    from failover.config.strimzi_oauth import CERTIFICATES, NO_CERTIFICATES
+
+    clusters = {side.alias: side for flow in flows for side in (flow.source, flow.target)}
+    return [f"{alias}: {NO_CERTIFICATES}" for alias, side in clusters.items() if CERTIFICATES in side.properties]
 
 
 def _default_secrets() -> str:

@@ -65,6 +65,10 @@ TABLE: Final[tuple[Row, ...]] = (
         "sasl.client.callback.handler.class", "used", "oauth_cb", "token provider",
         "Kafka's OAuthBearerSaslClientCallbackHandler, Amazon's IAMClientCallbackHandler; others are refused",
     ),
+    Row(
+        "sasl.oauth.truststore.certificates", "used", "oauth_cb", "token provider",
+        "this tool's own: PEM of whom the token endpoint is trusted by (Strimzi's tlsTrustedCertificates)",
+    ),
     Row("sasl.login.class", "refused", reason="a Java class"),
     Row(
         "sasl.oauthbearer.token.endpoint.url", "used", "oauth_cb", "token provider",

@@ -17,6 +17,7 @@ from failover.config.java_tls import read_tls
 from failover.config.oauth import RENEW_AT, AwsIam, ClientCredentials, TokenFile, TokenSettings, UnsecuredToken
 from failover.config.secret import Secret
 from failover.config.settings import Origin, Setting, make_setting
+from failover.config.strimzi_oauth import CERTIFICATES
 from failover.errors import ConfigError
 
 _LOGIN_CALLBACK, _CLIENT_CALLBACK = "sasl.login.callback.handler.class", "sasl.client.callback.handler.class"
@@ -242,7 +243,10 @@ def _number(text: str, name: str, where: str) -> float:
 
 
 def _tls(reader: ClientReader, options: Mapping[str, str], prefix: str) -> TlsSettings | None:
-    """Gives the TLS settings for the token endpoint, which stand among the JAAS options; None without any."""
+    """Gives the TLS settings for the token endpoint, which stand among the JAAS options; None without any.
+
+    Trusted certificates in a key of their own go before those.
+    """
     jaas = reader.properties[_JAAS]
     settings: dict[str, Setting] = {}
     for name, value in options.items():
@@ -250,6 +254,8 @@ def _tls(reader: ClientReader, options: Mapping[str, str], prefix: str) -> TlsSe
             key = "ssl." + name[len(prefix) :]
             origin = Origin(jaas.origin.kind, f"{jaas.origin.key or _JAAS}: {name}", jaas.origin.file, jaas.origin.line)
             settings[key] = make_setting(key, value, origin, secret=True)
+    if reader.value(CERTIFICATES):
+        settings["ssl.truststore.certificates"] = reader.properties[CERTIFICATES]
     if not settings:
         return None
     return read_tls(ClientReader(settings, reader.alias, own_prefix=f"{reader.own(_JAAS)}: "))

@@ -212,7 +212,8 @@ _SASL_KEYS: Final = (
     "login.retry.backoff.ms login.retry.backoff.max.ms oauthbearer.token.endpoint.url oauthbearer.scope.claim.name "
     "oauthbearer.sub.claim.name oauthbearer.jwks.endpoint.url oauthbearer.expected.audience "
     "oauthbearer.expected.issuer oauthbearer.clock.skew.seconds oauthbearer.header.urlencode "
-    "oauthbearer.client.credentials.client.id oauthbearer.client.credentials.client.secret oauthbearer.scope"
+    "oauthbearer.client.credentials.client.id oauthbearer.client.credentials.client.secret oauthbearer.scope "
+    "oauth.truststore.certificates"  # this tool's own
 )
 CLIENT_KEYS: Final = frozenset(
     {

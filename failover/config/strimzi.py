@@ -12,6 +12,7 @@ from typing import Any, Final, TypeAlias
 
 import msgspec
 
+from failover.config import strimzi_oauth
 from failover.config.connect_json import Connector
 from failover.config.mm2_keys import CHECKPOINT, CONNECTOR_CLASSES, HEARTBEAT, ROLES, SOURCE, is_client_key
 from failover.config.notes import meant, nearest
@@ -187,8 +188,7 @@ class _Reader:
         tls = cluster.get("tls")
         trusted = _list(tls, "trustedCertificates", self.where) if isinstance(tls, dict) else []
         if trusted:
-            text = "\n".join(self.secret(one, one.get("certificate") or one.get("pattern")) for one in trusted)
-            found["ssl.truststore.certificates"] = (text, cluster, "tls")
+            found["ssl.truststore.certificates"] = (self.certificates(trusted), cluster, "tls")
             found["ssl.truststore.type"] = ("PEM", cluster, "tls")
         protocol = "SSL" if tls is not None else "PLAINTEXT"
         authentication = _dict(cluster, "authentication", self.where)
@@ -240,17 +240,7 @@ class _Reader:
             }
             return {"sasl.mechanism": scram.get(kind, "PLAIN"), "sasl.jaas.config": _jaas(module, options)}
         if kind == "oauth":
-            source = _dict(authentication, "clientSecret", self.where)
-            options = {"clientId": str(authentication.get("clientId", ""))}
-            if source:
-                options["clientSecret"] = self.secret(source, source.get("key"))
-            if authentication.get("scope") is not None:
-                options["scope"] = str(authentication["scope"])
-            return {
-                "sasl.mechanism": "OAUTHBEARER",
-                "sasl.oauthbearer.token.endpoint.url": str(authentication.get("tokenEndpointUri", "")),
-                "sasl.jaas.config": _jaas("oauthbearer.OAuthBearerLoginModule", options),
-            }
+            return self.token(authentication)
         if kind == "custom":
             return {str(key): _text(value) for key, value in _dict(authentication, "config", self.where).items()}
         raise ConfigError(
@@ -258,6 +248,31 @@ class _Reader:
             hint="tls, plain, scram-sha-256, scram-sha-512, oauth and custom are; "
             "take it out and use --set failover.cluster.ALIAS.… for this tool",
         )
+
+    def token(self, authentication: Mapping[str, Any]) -> dict[str, str]:
+        """Gives what Strimzi's operator writes for ``oauth``; the trusted certificates in a key of this tool's own."""
+        self.unknown(authentication, strimzi_oauth.FIELDS, "an oauth authentication's ")
+        for field, reason in strimzi_oauth.not_used(authentication):
+            message = f"{field} of an oauth authentication makes no difference to this tool: {reason}"
+            self.notes.append(Note("not-used", field, message, self.origin(authentication, field)))
+        _dict(authentication, "saslExtensions", self.where)
+
+        def reference(source: Mapping[str, Any], key: str) -> str:
+            return self.secret(source, source.get(key))
+
+        login = {
+            "sasl.mechanism": "OAUTHBEARER",
+            "sasl.login.callback.handler.class": strimzi_oauth.HANDLER,
+            "sasl.jaas.config": _jaas(
+                "oauthbearer.OAuthBearerLoginModule", dict(strimzi_oauth.options_of(authentication, reference))
+            ),
+        }
+        if trusted := _list(authentication, "tlsTrustedCertificates", self.where):
+            login[strimzi_oauth.CERTIFICATES] = self.certificates(trusted)
+        return login
+
+    def certificates(self, trusted: Sequence[Mapping[str, Any]]) -> str:
+        return "\n".join(self.secret(one, one.get("certificate") or one.get("pattern")) for one in trusted)
 
     def worker(self, cluster: Mapping[str, Any]) -> dict[str, Setting]:
         """Gives the settings of the Connect worker, which lives on the target; names default as in v1beta2."""

@@ -14,6 +14,7 @@ from failover.config.mm2_keys import CHECKPOINT, CONNECTOR_KEYS, HEARTBEAT, ROLE
 from failover.config.providers import REFERENCE
 from failover.config.secret import Secret
 from failover.config.settings import Setting
+from failover.config.strimzi_oauth import CERTIFICATES, HANDLER, NO_CERTIFICATES, fields_of
 from failover.errors import ConfigError
 
 Version = Literal["v1", "v1beta2"]
@@ -138,7 +139,7 @@ class Resources:
         if not named:
             self._make_secret(f"{alias}-ca", {"ca.crt": f"the PEM certificates to trust for {alias}"})
             return [{"secretName": f"{alias}-ca", "certificate": "ca.crt"}]
-        return [{"secretName": name, "pattern" if "*" in key else "certificate": key} for name, key in named]
+        return _trusted_in(named)
 
     def _certificate(self, alias: str, settings: dict[str, Setting]) -> dict[str, str]:
         chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
@@ -174,10 +175,48 @@ class Resources:
                 "username": parsed.options["username"].reveal(),
                 "passwordSecret": {"secretName": name, "password": key},
             }
+        if (token := self._token(alias, mechanism, settings)) is not None:
+            return token
+        if settings.pop(CERTIFICATES, None) is not None:
+            self.remarks.append(f"{alias}: {NO_CERTIFICATES}")
         config = {}
         for key in [key for key in settings if key.startswith("sasl.")]:
             config[key] = self._plain(settings.pop(key), f"{alias}-login")
         return {"type": "custom", "sasl": True, "config": config}
+
+    def _token(self, alias: str, mechanism: str, settings: dict[str, Setting]) -> dict[str, Any] | None:
+        """Gives what Strimzi's library reads as ``oauth``, which version v1 has not; None for what is none of it."""
+        handler = settings.get("sasl.login.callback.handler.class")
+        jaas = settings.get("sasl.jaas.config")
+        if self.version == "v1" or mechanism != "OAUTHBEARER" or handler is None or jaas is None:
+            return None
+        if handler.trimmed != HANDLER:
+            return None
+
+        def secret(field: str, key: str, text: str) -> Mapping[str, str]:
+            named = _secrets_in(text)
+            if not named:
+                self._make_secret(f"{alias}-oauth", {field: f"the {field} for {alias}"})
+            name, entry = named[0] if named else (f"{alias}-oauth", field)
+            return {"secretName": name, key: entry}
+
+        try:
+            found = fields_of(parse_jaas(jaas.text, where=jaas.described()), secret)
+        except ConfigError:
+            return None  # a reference that gives the whole text
+        if found is None:
+            return None
+        for key in ("sasl.mechanism", "sasl.jaas.config", "sasl.login.callback.handler.class"):
+            del settings[key]
+        certificates = settings.pop(CERTIFICATES, None)
+        if certificates is not None:
+            named = _secrets_in(certificates.text)
+            if not named:
+                self._make_secret(f"{alias}-oauth-ca", {"ca.crt": "the PEM certificates to trust for its tokens"})
+            found["tlsTrustedCertificates"] = _trusted_in(named) or [
+                {"secretName": f"{alias}-oauth-ca", "certificate": "ca.crt"}
+            ]
+        return found
 
     def _plain(self, setting: Setting, secret_name: str = _SECRETS) -> str:
         """Gives a value; a literal secret becomes a reference to a Kubernetes secret that has to be made."""
@@ -237,6 +276,10 @@ def _namespaces(connector: Connector) -> Iterator[str]:
         for match in REFERENCE.finditer(setting.text):
             if match.group(1).endswith("secrets") and "/" in (match.group(2) or ""):
                 yield match.group(2).partition("/")[0]
+
+
+def _trusted_in(named: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
+    return [{"secretName": name, "pattern" if "*" in key else "certificate": key} for name, key in named]
 
 
 def _secrets_in(text: str) -> list[tuple[str, str]]:

@@ -12,6 +12,7 @@ from failover.cli.entry import root
 from failover.cli.frame import Settings
 from failover.config.load import load_config
 from failover.errors import FlowAmbiguous, UsageError
+from tests.unit.config.test_strimzi import OAUTH, SCRAM, V1BETA2
 
 FILE = """\
 clusters = primary, standby
@@ -113,3 +114,16 @@ def test_what_cannot_be_done_is_said(arguments, error):
     result = run(*arguments)
     assert isinstance(result.exception, error)
     assert result.exception.hint
+
+
+def test_what_only_this_tool_reads_of_a_strimzi_login_is_said_and_known_to_check(folder):
+    resource = V1BETA2.replace(SCRAM, OAUTH)
+    (folder / "mirror.yaml").write_text(resource)
+    result = run("--config", "mirror.yaml", "--to", "properties", "-o", "made.properties")
+    assert result.return_value == 0
+    assert "primary: sasl.oauth.truststore.certificates is read by this tool alone" in result.stderr
+    assert 'oauth.ssl.truststore.location="PATH"' in result.stderr
+    arguments = ["--config", "made.properties", "config", "check", "--format", "json"]
+    checked = CliRunner().invoke(root, arguments, obj=Settings(), standalone_mode=False)
+    codes = {finding["code"] for finding in json.loads(checked.stdout)["findings"]}
+    assert "unknown-key" not in codes

@@ -26,7 +26,7 @@ from tests.unit.config.build import PAIR, load
 from tests.unit.config.test_connectors import CHECKPOINT, HEARTBEAT
 from tests.unit.config.test_connectors import SOURCE as SOURCE_CONNECTOR
 from tests.unit.config.test_connectors import load as load_connectors
-from tests.unit.config.test_strimzi import V1, V1BETA2
+from tests.unit.config.test_strimzi import V1, V1BETA2, with_oauth
 from tests.unit.config.test_strimzi import load as load_strimzi
 
 SIDES: tuple[Side, ...] = ("source", "target")
@@ -203,6 +203,60 @@ def test_strimzi_to_strimzi(tmp_path, text, version):
     assert [again.enabled_flows[0].worker.text(name) for name in names] == [
         config.enabled_flows[0].worker.text(name) for name in names
     ]
+
+
+def test_tokens_of_strimzi_go_there_and_back(tmp_path):
+    config = with_oauth(tmp_path)
+    before = meaning(config)["primary->standby"]["source source consumer"]
+    assert "hunter2" not in json.dumps(before)
+    for form in (by_strimzi, by_properties, by_connect):
+        (tmp_path / form.__name__).mkdir()
+        after = meaning(form(config, tmp_path / form.__name__))["primary->standby"]["source source consumer"]
+        sasl = {key: text for key, text in before.items() if key.startswith("sasl.")}
+        assert without_namespaces({key: after[key] for key in sasl}) == without_namespaces(sasl)
+    (made,) = Resources(config, "v1beta2").make(config.enabled_flows)
+    assert made["spec"]["clusters"][0]["authentication"] == {
+        "type": "oauth",
+        "tokenEndpointUri": "https://idp/token",
+        "clientId": "mm2",
+        "clientSecret": {"secretName": "idp", "key": "secret"},
+        "scope": "kafka",
+        "audience": "brokers",
+        "readTimeoutSeconds": 3,
+        "disableTlsHostnameVerification": True,
+        "saslExtensions": {"tenant": "blue"},
+        "tlsTrustedCertificates": [
+            {"secretName": "idp-ca", "certificate": "ca.crt"},
+            {"secretName": "idp-ca", "pattern": "*.pem"},
+        ],
+    }
+
+
+def test_tokens_in_a_resource_without_oauth_are_custom_and_what_is_lost_is_said(tmp_path):
+    config = with_oauth(tmp_path)
+    resources = Resources(config, "v1")
+    (made,) = resources.make(config.enabled_flows)
+    authentication = made["spec"]["mirrors"][0]["source"]["authentication"]
+    assert authentication["type"] == "custom"
+    assert 'oauth.audience="brokers"' in authentication["config"]["sasl.jaas.config"]
+    assert any("oauth.ssl.truststore.location" in remark for remark in resources.remarks)
+
+
+def test_a_literal_secret_of_strimzis_login_becomes_a_secret_to_be_made(tmp_path):
+    text = f"""{PAIR}
+        A.security.protocol = SASL_PLAINTEXT
+        A.sasl.mechanism = OAUTHBEARER
+        A.sasl.login.callback.handler.class = io.strimzi.kafka.oauth.client.JaasClientOauthLoginCallbackHandler
+        A.sasl.jaas.config = x.OAuthBearerLoginModule required oauth.client.id="a" oauth.client.secret="hunter2";
+    """
+    config = load(tmp_path, text)
+    resources = Resources(config, "v1beta2")
+    (made,) = resources.make(config.enabled_flows)
+    assert made["spec"]["clusters"][0]["authentication"]["clientSecret"] == {
+        "secretName": "A-oauth",
+        "key": "clientSecret",
+    }
+    assert "hunter2" not in to_yaml(made) + " ".join(resources.remarks)
 
 
 def test_strimzi_to_properties_declares_what_its_secrets_need(tmp_path):

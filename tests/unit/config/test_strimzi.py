@@ -6,7 +6,9 @@ from pathlib import Path
 
 import pytest
 
+from failover.config.findings import value_findings
 from failover.config.load import load_config, select_flow
+from failover.config.oauth import ClientCredentials
 from failover.errors import ConfigError
 from tests.unit.config.test_java_client import CERTIFICATE
 
@@ -164,6 +166,90 @@ def test_v1(tmp_path):
     assert client.security_protocol == "SASL_PLAINTEXT"
     assert client.librdkafka()["sasl.password"] == "hunter2"
     assert not flow.emit_heartbeats_enabled, "there is no heartbeat connector"
+
+
+OAUTH = """\
+      authentication:
+        type: oauth
+        tokenEndpointUri: https://idp/token
+        clientId: mm2
+        clientSecret: {secretName: idp, key: secret}
+        scope: kafka
+        audience: brokers
+        readTimeoutSeconds: 3
+        disableTlsHostnameVerification: true
+        saslExtensions: {tenant: blue}
+        tlsTrustedCertificates:
+          - {secretName: idp-ca, certificate: ca.crt}
+          - {secretName: idp-ca, pattern: "*.pem"}
+"""
+SCRAM = V1BETA2[V1BETA2.index("      authentication:\n") : V1BETA2.index("    - alias: standby")]
+
+
+def with_oauth(tmp_path: Path, text: str = OAUTH):
+    folder = tmp_path / "secrets"
+    for name, key, value in (
+        ("primary-ca", "a.crt", CERTIFICATE),
+        ("idp", "secret", "hunter2"),
+        ("idp-ca", "ca.crt", CERTIFICATE),
+        ("idp-ca", "b.pem", CERTIFICATE),
+    ):
+        (folder / name).mkdir(parents=True, exist_ok=True)
+        (folder / name / key).write_text(value)
+    return load(tmp_path, V1BETA2.replace(SCRAM, text), secrets=str(folder))
+
+
+def test_every_field_of_oauth_reaches_the_token_provider(tmp_path):
+    config = with_oauth(tmp_path)
+    sasl = select_flow(config).source_client().sasl
+    assert sasl is not None
+    assert sasl.token is not None
+    source = sasl.token.source
+    assert isinstance(source, ClientCredentials)
+    assert (source.url.reveal(), source.client_id, source.client_secret.reveal()) == (
+        "https://idp/token",
+        "mm2",
+        "hunter2",
+    )
+    assert (source.scope, source.audience, source.read_seconds) == ("kafka", "brokers", 3)
+    assert source.tls is not None
+    assert source.tls.ca_pem is not None
+    assert (source.tls.ca_pem.count("BEGIN CERTIFICATE"), source.tls.verify_hostname) == (2, False)
+    assert sasl.token.extensions == (("tenant", "blue"),)
+    assert [note.code for note in config.notes] == ["connector-stopped"]
+    assert "hunter2" not in repr(config)
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "words"),
+    [
+        ("httpRetries: 7", "not-used", "httpRetries of an oauth authentication makes no difference to this tool"),
+        ("grantType: custom", "not-used", "asked for with client_credentials"),
+        ("audiance: x", "unknown-key", "an oauth authentication's audiance is no field"),
+    ],
+)
+def test_what_of_oauth_makes_no_difference_is_noted_with_its_line(tmp_path, line, code, words):
+    config = with_oauth(tmp_path, f"{OAUTH}        {line}\n")
+    (note,) = [note for note in config.notes if note.code != "connector-stopped"]
+    assert note.code == code
+    assert words in note.message
+    assert note.origin.line is not None
+
+
+@pytest.mark.parametrize(
+    ("line", "option"),
+    [
+        ("refreshToken: {secretName: idp, key: secret}", "oauth.refresh.token"),
+        ("accessToken: {secretName: idp, key: secret}", "oauth.access.token"),
+        ("clientAssertion: {secretName: idp, key: secret}", "oauth.client.assertion"),
+        ("username: me", "oauth.password.grant.username"),
+    ],
+)
+def test_ways_to_a_token_that_are_not_known_are_findings(tmp_path, line, option):
+    found = value_findings(with_oauth(tmp_path, f"{OAUTH}        {line}\n"))
+    (finding,) = [one for one in found if one.code == "config-invalid"]
+    assert f"the option {option} cannot be used here" in finding.message
+    assert "client id and secret" in finding.remedy
 
 
 def test_as_kubectl_lists_it_and_among_other_resources(tmp_path):
