@@ -11,7 +11,10 @@ from failover.cli.wiring import state_folder, utc_now
 from failover.errors import FailoverError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from failover.model.execution import RunSummary
+    from failover.runbook.history import Drill
     from failover.runbook.record import RunRecord
     from failover.state.folder import StateFolder
 
@@ -32,6 +35,7 @@ def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bo
     from failover.execution.summary import summaries
     from failover.model.execution import History
     from failover.report.history_text import history_text
+    from failover.runbook.history import drills
     from failover.state.runs import all_runs
 
     state = state_folder(settings)
@@ -42,15 +46,17 @@ def command(settings: Settings, /, *, plan_id: str | None, limit: int, local: bo
         found = [run for run in found if run.of.startswith(plan_id)]
     shown = [run if run.elsewhere else _with_look(state, run) for run in found[:limit]]
     playbooks, broken = _playbook_runs(state, limit) if plan_id is None else ([], [])
+    tried = drills(playbooks)
     history = History(tuple(shown), (*unreadable, *broken), "; ".join(notes))
 
     def text() -> str:
         from failover.runbook.text import runs_text
 
         told = history_text(history, utc_now())
-        return f"{told}\n{runs_text(playbooks)}" if playbooks else told
+        return "\n".join([told, *([runs_text(playbooks)] if playbooks else []), *_drills_text(tried)])
 
-    settings.emit_value({**msgspec.to_builtins(history), "playbook_runs": playbooks}, {"table": text})
+    emitted = {**msgspec.to_builtins(history), "playbook_runs": playbooks, "drills": tried}
+    settings.emit_value(emitted, {"table": text})
     return 0
 
 
@@ -68,6 +74,16 @@ def _playbook_runs(state: StateFolder, limit: int) -> tuple[list[RunRecord], lis
         except FailoverError as error:
             unreadable.append(f"{folder.name}: {error.message}")
     return found, unreadable
+
+
+def _drills_text(tried: Sequence[Drill]) -> list[str]:
+    if not tried:
+        return []
+    from failover.runbook.history import trend
+    from failover.runbook.history_text import drills_text, trend_text
+
+    line = trend_text(trend(tried))
+    return [f"{drills_text(tried)}\n", *([f"{line}\n"] if line else [])]
 
 
 def _with_look(state: StateFolder, run: RunSummary) -> RunSummary:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from failover.cli.frame import Command, Group, Settings, format_option, pass_settings
 from failover.cli.wiring import state_folder
-from failover.errors import FailoverError, PlaybookInvalid
+from failover.errors import PlaybookInvalid
+
+if TYPE_CHECKING:
+    from failover.runbook.record import RunRecord
 
 
 @click.group(cls=Group)
@@ -40,14 +44,31 @@ def list_playbooks(settings: Settings, /) -> int:
 @format_option("table", "json", "yaml")
 @pass_settings
 def show(settings: Settings, /, *, playbook: str) -> int:
-    """Shows one playbook: its variables, its steps, the point of no return, how long each took before."""
+    """Shows one playbook: its variables, its steps, the point of no return, how long each took before.
+
+    After a first run it tells how long the next one will take, and after drills how they went from time to time.
+    """
+    import msgspec
+
+    from failover.runbook.history import durations, history_of
+    from failover.runbook.history_text import history_blocks
     from failover.runbook.library import find_playbook
     from failover.runbook.runner import undoable
     from failover.runbook.text import playbook_text
 
     found = find_playbook(playbook)
-    took = _took(settings, found.name)
-    settings.emit_value(found, {"table": lambda: playbook_text(found, undoable(found), took)})
+    earlier = _earlier(settings, found.name)
+    history = history_of(found, earlier)
+
+    def text() -> str:
+        return "\n".join(
+            [
+                playbook_text(found, undoable(found), durations(earlier)),
+                *(f"{block}\n" for block in history_blocks(history)),
+            ]
+        )
+
+    settings.emit_value({**msgspec.to_builtins(found), "history": history}, {"table": text})
     return 0
 
 
@@ -78,13 +99,14 @@ def validate(settings: Settings, /, *, playbooks: tuple[str, ...]) -> int:
 @pass_settings
 def render(settings: Settings, /, *, playbook: str, output: str | None) -> int:
     """Renders a playbook as a runbook to be followed by hand."""
+    from failover.runbook.history import durations
     from failover.runbook.library import find_playbook
     from failover.runbook.render import as_html, as_markdown
     from failover.runbook.runner import undoable
 
     found = find_playbook(playbook)
     html = output.endswith((".html", ".htm")) if output else settings.format == "html"
-    made = (as_html if html else as_markdown)(found, undoable(found), _took(settings, found.name))
+    made = (as_html if html else as_markdown)(found, undoable(found), durations(_earlier(settings, found.name)))
     if output:
         Path(output).write_text(made, "utf-8")
         settings.say(f"written to {output}")
@@ -104,17 +126,7 @@ def schema(settings: Settings, /) -> int:
     return 0
 
 
-def _took(settings: Settings, name: str) -> dict[str, list[float]]:
-    from failover.runbook.record import durations, read_run, record_of
-    from failover.state.playbook_runs import all_playbook_runs
+def _earlier(settings: Settings, name: str) -> list[RunRecord]:
+    from failover.runbook.history import earlier_runs
 
-    records = []
-    for folder in all_playbook_runs(state_folder(settings)):
-        try:
-            record = record_of(*read_run(folder))
-        except FailoverError as error:
-            settings.say(f"{folder.name} is passed over: {error.message}")
-            continue
-        if record.playbook == name:
-            records.append(record)
-    return durations(records)
+    return earlier_runs(state_folder(settings), settings.say, name)

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from failover.runbook.reach import Reach
     from failover.runbook.record import RunLog
     from failover.runbook.runner import Runner, Surroundings
+    from failover.state.folder import StateFolder
 
 
 @click.command(cls=Command)
@@ -97,6 +98,7 @@ def _start(
     from failover.state.playbook_runs import new_playbook_run
 
     reach = around.reach
+    _forecast(settings, playbook, reach.state)
     run_id, folder = new_playbook_run(reach.state, text)
     log = RunLog(folder)
     started = Started(
@@ -115,6 +117,16 @@ def _start(
     log.note(started)
     settings.say(f"run {run_id} of {playbook.name}; its journal is in {folder}")
     return _drive(settings, folder, Runner(playbook, [started], log, around), log)
+
+
+def _forecast(settings: Settings, playbook: Playbook, state: StateFolder) -> None:
+    """Says how long it will take, where earlier runs tell."""
+    from failover.runbook.history import earlier_runs, forecast
+    from failover.runbook.history_text import forecast_text
+
+    found = forecast(playbook, earlier_runs(state, settings.say, playbook.name))
+    if found is not None:
+        settings.say(forecast_text(found))
 
 
 def _check(playbook: str, resume: str, *, undo: bool, anew: bool) -> None:
@@ -225,6 +237,7 @@ def _drive(settings: Settings, folder: Path, runner: Runner, log: RunLog) -> int
     from failover.report.encode import to_json
     from failover.runbook.record import read_run, record_of
     from failover.runbook.text import run_text
+    from failover.state.playbook_runs import RECORD
 
     stopped: Interrupted | None = None
     try:
@@ -236,7 +249,7 @@ def _drive(settings: Settings, folder: Path, runner: Runner, log: RunLog) -> int
     finally:
         log.close()
     record = record_of(*read_run(folder))
-    runner.around.reach.state.write(folder / "run.json", to_json(record).encode())
+    runner.around.reach.state.write(folder / RECORD, to_json(record).encode())
     settings.emit_value(record, {"table": lambda: run_text(record)})
     if stopped is not None:
         raise stopped

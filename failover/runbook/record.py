@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 
 from failover.runbook import events as e
-from failover.runbook.engine import Status, fold
+from failover.runbook.engine import fold
 from failover.runbook.parse import parse
 from failover.runbook.playbook import Playbook, Value
 from failover.state.lines import LineFile, read_lines
@@ -143,13 +143,3 @@ class RunLog:
 
     def close(self) -> None:
         self._file.close()
-
-
-def durations(records: Iterable[RunRecord]) -> dict[str, list[float]]:
-    """Gathers how long each step of earlier runs took that were done, oldest first."""
-    found: dict[str, list[float]] = {}
-    for record in sorted(records, key=lambda each: each.started):
-        for step in record.steps:
-            if step.status == Status.DONE.value and step.seconds is not None:
-                found.setdefault(step.id, []).append(step.seconds)
-    return found

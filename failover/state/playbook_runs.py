@@ -12,6 +12,7 @@ PLAYBOOK_RUN = "p-"
 """What the id of a playbook's run begins with."""
 PLAYBOOK = "playbook.yaml"
 JOURNAL = "journal.ndjson"
+RECORD = "run.json"
 
 
 def runs_folder(state: StateFolder) -> Path:

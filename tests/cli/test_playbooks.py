@@ -106,6 +106,16 @@ def test_a_run_to_the_end(place):
     assert (code, said["error"]["message"]) == (3, f"run {record['id']} is over: done")
 
 
+def test_the_next_run_is_told_how_long_earlier_ones_took(place):
+    assert "Takes about" not in place.start("--self-approve")[2]
+    assert "by 1 earlier run" in place.start("--self-approve")[2]
+    state = ("--state-dir", str(place.path / "state"))
+    _, shown, _ = place.run(*state, "playbook", "show", str(place.path / "book.yaml"))
+    assert (shown["name"], shown["history"]["forecast"]["runs"]) == ("try-out", 2)
+    assert set(shown["history"]["forecast"]["steps"]) == {"make", "slow", "agree", "end"}
+    assert shown["history"]["drills"] == place.run(*state, "history", "--local")[1]["drills"] == []
+
+
 def test_a_failure_puts_everything_back_and_is_4(place):
     code, record, err = place.start("--var", "fails=true")
     assert (code, record["outcome"]) == (4, "undone")
