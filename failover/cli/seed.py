@@ -13,11 +13,11 @@ from failover.cli.frame import Command, Settings, confirm_typed, format_option, 
 from failover.cli.params import DURATION
 from failover.cli.shared import locked
 from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
-from failover.errors import ConfigError, UsageError
-from failover.library.flows import runs_topic
+from failover.errors import UsageError
+from failover.library.flows import own_settings, runs_topic
 
 if TYPE_CHECKING:
-    from failover.config.flow import Config, FlowConfig, SelectedFlow
+    from failover.config.flow import Config, FlowConfig
     from failover.connect.client import ConnectClient
     from failover.model.seed import Seed
     from failover.state.folder import StateFolder
@@ -93,7 +93,7 @@ def command(
         require_terminal(assume_yes=yes)
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
-    flow = _settings_of(config, selected)
+    flow = own_settings(config, selected)
     state = state_folder(settings, config)
     state.require_usable()
     options = Options(topics, keep_tail, settle, yes, dry_run, reason, connector, from_positions)
@@ -116,16 +116,6 @@ def command(
 
     settings.emit_value(seed, {"table": lambda: seed_text(seed)})
     return seed.exit_code
-
-
-def _settings_of(config: Config, selected: SelectedFlow) -> FlowConfig:
-    """Gives the settings of the flow to be seeded, whether or not it is enabled yet."""
-    for flow in config.flows:
-        if (flow.source.alias, flow.target.alias) == (selected.source, selected.target):
-            return flow
-    raise ConfigError(
-        f"{selected.name} has no settings of its own", hint=f"write {selected.name}.enabled = true into the file"
-    )
 
 
 async def _seed(

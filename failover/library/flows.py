@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from failover.config.flow import Config, SelectedFlow
+from failover.config.flow import Config, FlowConfig, SelectedFlow
+from failover.errors import ConfigError
 
 if TYPE_CHECKING:
     from failover.kafka.port import Cluster
@@ -91,6 +92,16 @@ def load_config(
     config = load.load_config(paths, overrides, secrets_dir=secrets_dir, running=running_connectors)
     flows = (SelectedFlow(flow, flow.source.alias, flow.target.alias) for flow in config.enabled_flows)
     return Configuration(config, tuple(MirrorFlow(config, selected) for selected in flows))
+
+
+def own_settings(config: Config, selected: SelectedFlow) -> FlowConfig:
+    """Gives the settings written for a flow's own direction, whether or not it is enabled. Raises ``ConfigError``."""
+    for flow in config.flows:
+        if (flow.source.alias, flow.target.alias) == (selected.source, selected.target):
+            return flow
+    raise ConfigError(
+        f"{selected.name} has no settings of its own", hint=f"write {selected.name}.enabled = true into the file"
+    )
 
 
 def runs_topic(config: Config, source: str) -> str | None:

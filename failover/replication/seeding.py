@@ -175,6 +175,18 @@ class Seeding:
             done.append(msgspec.structs.replace(one, status="written" if holds else "failed", detail=why or one.detail))
         return done
 
+    async def begin_again(self, topics: Collection[str]) -> list[TopicPartition]:
+        """Sets the positions that are kept for topics to their logs' starts; gives those that could not be set.
+
+        A mirror that finds none begins there by itself. Raises what ``write`` raises.
+        """
+        kept = [tp for tp in await self._positions.read() if tp.topic in topics]
+        logs = await log_ranges(self._source, kept)
+        starts = {tp: Anchor(log.start, 0) for tp, log in logs.items() if isinstance(log, LogRange)}
+        await self._positions.write(starts)
+        now = await self._positions.read() if kept else {}
+        return [tp for tp in kept if tp not in starts or (now.get(tp) or Anchor(0)).upstream != starts[tp].upstream]
+
     def connect_body(self, seeds: Sequence[SeedPartition]) -> dict[str, object]:
         """Gives the positions as Kafka Connect's REST API takes them (Kafka: KIP-875, PATCH)."""
         return {

@@ -14,9 +14,9 @@ from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.flow_topics import data_topics
 from failover.runbook.steps.noted_acls import note_acls, noted_acls
 
-_EVERYBODY = "User:*"
-_READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
-_NO_AUTHORIZER = 54
+EVERYBODY = "User:*"
+READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
+NO_AUTHORIZER = 54
 _OPEN = "allow.everyone.if.no.acl.found"
 _TRIES, _BETWEEN_TRIES = 25, 0.2
 
@@ -25,7 +25,7 @@ class Fence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``topics``: literal names; none: every data topic the flow mirrors. ``principals``: whom to keep out."""
 
     topics: list[str] = []
-    principals: list[str] = msgspec.field(default_factory=lambda: [_EVERYBODY])
+    principals: list[str] = msgspec.field(default_factory=lambda: [EVERYBODY])
 
 
 class FenceKind(Kind[Fence]):
@@ -76,7 +76,7 @@ class FenceKind(Kind[Fence]):
 
     def _proved(self, given: Fence, topics: Collection[str], context: Context) -> bool:
         """Tries to write until that is refused everywhere; brokers hear of ACLs a moment after they are created."""
-        if _EVERYBODY not in given.principals:
+        if EVERYBODY not in given.principals:
             context.say("only named principals are kept out: an attempt of this user would prove nothing")
             return False
         still_open: list[str] = []
@@ -117,7 +117,7 @@ def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) ->
     """Gives the ACLs that fence topics and are not there yet. Raises ``Refused`` where ACLs mean nothing."""
     there = source.acls()
     if isinstance(there, Fault):
-        if there.number == _NO_AUTHORIZER:
+        if there.number == NO_AUTHORIZER:
             raise Refused(
                 f"{source.alias} has no authorizer: ACLs keep nobody out",
                 hint="stop the producers by a step that uses command, http or manual",
@@ -129,7 +129,7 @@ def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) ->
     found: list[AclBinding] = []
     for topic in topics:
         if open_by_default and not any(_names(acl, topic) for acl in there):
-            found += [AclBinding("topic", "literal", topic, _EVERYBODY, "*", "ALLOW", right) for right in _READERS]
+            found += [AclBinding("topic", "literal", topic, EVERYBODY, "*", "ALLOW", right) for right in READERS]
         found += [AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for who in principals]
     return [binding for binding in found if binding not in there]
 

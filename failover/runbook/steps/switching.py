@@ -42,18 +42,18 @@ class SwitchKind(Kind[Connectors]):
     noted: ClassVar[str]
 
     def preview(self, given: Connectors, context: Context) -> str:
-        with _client(given.url, context) as where:
+        with rest_client(given.url, context) as where:
             said = ", ".join(f"{one.name} ({one.condition})" for one in _chosen(where, given, context))
             return f"would {self.verb} at {where.access.shown}: {said}"
 
     def run(self, given: Connectors, context: Context) -> Result:
-        with _client(given.url, context) as where:
+        with rest_client(given.url, context) as where:
             found = _chosen(where, given, context)
             # Begun again after a crash, what an earlier try changed is no longer seen to change.
             now = [one.name for one in found if self._changes(one)]
             changing = list(dict.fromkeys([*self._changed(context), *now]))
             context.note(**{self.noted: changing})
-            _act(where, found, self.verb, given, context)
+            act(where, found, self.verb, context, recheck=given.recheck)
         return {self.done: changing}
 
     def settle(self, given: Connectors, context: Context) -> Settled:  # noqa: ARG002
@@ -64,9 +64,9 @@ class SwitchKind(Kind[Connectors]):
         if not changed:
             return f"nothing had been {self.done}"
         verb, told = _BACK[self.verb]
-        with _client(given.url, context) as where:
+        with rest_client(given.url, context) as where:
             found = [one for one in _chosen(where, given, context) if one.name in changed]
-            _act(where, found, verb, given, context)
+            act(where, found, verb, context, recheck=given.recheck)
         return f"{told} {', '.join(changed)}"
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
@@ -82,7 +82,7 @@ class SwitchKind(Kind[Connectors]):
         return one.state != "STOPPED" if self.verb == "stop" else not one.healthy
 
 
-def _client(url: str, context: Context) -> ConnectClient:
+def rest_client(url: str, context: Context) -> ConnectClient:
     """Opens the REST interface. Raises ``ConfigError`` where none is known."""
     from failover.connect.access import ConnectAccess, find_access
     from failover.connect.client import ConnectClient
@@ -107,11 +107,11 @@ def _chosen(where: ConnectClient, given: Connectors, context: Context) -> list[M
     return choose(found, given.connectors, context.reach.flow.source, context.reach.flow.target, at=where.access.shown)
 
 
-def _act(where: ConnectClient, found: list[Mirror], verb: Verb, given: Connectors, context: Context) -> None:
+def act(where: ConnectClient, found: list[Mirror], verb: Verb, context: Context, *, recheck: float = 0.0) -> None:
     """Does it and waits until it is so. Raises ``StepFailed`` where it is not, or not for long."""
     from failover.connect.acting import by_rest
 
-    acted = by_rest(where, found, verb, wait=context.remaining(), recheck=given.recheck, say=context.say)
+    acted = by_rest(where, found, verb, wait=context.remaining(), recheck=recheck, say=context.say)
     if acted.outcome != "done":
         states = ", ".join(f"{one.name} {one.condition}" for one in acted.connectors)
         back = f"; somebody changed {', '.join(acted.undone)} again" if acted.undone else ""
