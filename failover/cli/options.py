@@ -94,7 +94,11 @@ def plan_options() -> list[click.Parameter]:
         click.Option(
             ["--allow-moving-commits"], is_flag=True, help="Accept that others commit for the group meanwhile."
         ),
-        click.Option(["--allow-unverified"], is_flag=True, help="Accept the target's log end where nothing proves it."),
+        click.Option(
+            ["--allow-unverified"],
+            is_flag=True,
+            help="Accept the target's log end where the position lies beyond it or cannot be placed.",
+        ),
         click.Option(["--create-group"], is_flag=True, help="Plan a group named by --group that exists nowhere yet."),
         click.Option(["--ttl"], type=DURATION, help="How long the plan stays valid, such as 30m (default 1h)."),
         click.Option(["--reason"], metavar="TEXT", help="Why this is done; kept in the record."),

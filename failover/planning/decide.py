@@ -63,7 +63,7 @@ def place(view: PartitionView, known: Translation | None, code: str, options: Pl
     standing commit unless ``allow_rewind``; it never lies beyond the translation unless raised to
     the log start or by an override named for it.
     """
-    blocked = _place_blocked(view)
+    blocked = _place_blocked(view, options)
     if blocked is not None:
         return blocked
     assert view.target_range is not None  # _place_blocked refuses a partition without its range
@@ -83,7 +83,7 @@ def place(view: PartitionView, known: Translation | None, code: str, options: Pl
     return _against_standing(view, _gone_back(view, Placed(Action.COMMIT, reason, known.offset, known.proof)), options)
 
 
-def _place_blocked(view: PartitionView) -> Placed | None:
+def _place_blocked(view: PartitionView, options: PlanOptions) -> Placed | None:
     """Tests what makes the target partition itself unusable; MM2 creates and grows topics, not this tool."""
     info = view.topic_info
     if view.hidden:
@@ -99,7 +99,7 @@ def _place_blocked(view: PartitionView) -> Placed | None:
         return Placed(Action.REFUSE, "not-authorized", None, Proof.NONE)
     if view.unavailable or view.target_range is None:
         return Placed(Action.REFUSE, "target-unavailable", None, Proof.NONE)
-    if view.recreated:
+    if view.recreated and not options.allow_unverified:
         return Placed(Action.REFUSE, "target-recreated", None, Proof.NONE)
     return None
 
@@ -109,17 +109,28 @@ def _place_missing(view: PartitionView, code: str, options: PlanOptions) -> Plac
 
     A standing commit is a position; the policy is for partitions left to ``auto.offset.reset``. One that was never
     committed on the source misses nothing, so ``fail`` leaves it alone. What may pass over unread records takes
-    ``allow_skip``.
+    ``allow_skip``, or ``allow_unverified`` where a position is known and only its place is not: then the log end is
+    taken if no policy says otherwise.
     """
-    if code in REFUSE_CODES or (options.missing == "fail" and code != "source-never-committed"):
+    unplaced = options.allow_unverified and _has_position(view)
+    refused = code in REFUSE_CODES and not unplaced
+    if refused or (options.missing == "fail" and code != "source-never-committed"):
         return Placed(Action.REFUSE, code, None, Proof.NONE)
-    left = Placed(Action.SKIP, code, None, Proof.NONE)
-    start = start_of(view, options.missing) if left_alone(view).offset is None else None
-    if start is None or (start.passed_over and not options.allow_skip):
+    left = Placed(Action.REFUSE if code in REFUSE_CODES else Action.SKIP, code, None, Proof.NONE)
+    policy = "latest" if unplaced and options.missing == "leave" else options.missing
+    start = start_of(view, policy) if left_alone(view).offset is None else None
+    if start is None or (start.passed_over and not (options.allow_skip or unplaced)):
         return left
     wanted = Placed(Action.COMMIT, start.reason, start.offset, start.proof, start.passed_over)
     judged = _against_standing(view, wanted, options)
     return judged if judged.action is Action.COMMIT else left
+
+
+def _has_position(view: PartitionView) -> bool:
+    """Tells whether a position on the source is known, wherever it may lie on the target."""
+    if view.source_known:
+        return view.source_commit is not None
+    return view.tracked is not None or view.checkpoint is not None
 
 
 def _gone_back(view: PartitionView, wanted: Placed) -> Placed:
@@ -145,6 +156,8 @@ def _against_standing(view: PartitionView, wanted: Placed, options: PlanOptions)
 def decide(view: PartitionView, options: PlanOptions, refusal: str | None, taken_ms: int) -> PlannedPartition:
     """Decides one partition. ``refusal``: the group-level code that forbids every commit, if any."""
     known, code = best_translation(view)
+    if view.recreated and options.allow_unverified:
+        known, code = None, "target-recreated"  # whatever is known is of the topic before
     if refusal is None:
         placed = place(view, known, code, options)
     else:

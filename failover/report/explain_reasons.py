@@ -11,7 +11,8 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
     "at-log-end": (
         "reason",
         "committed at the end of the target's log",
-        "The group has consumed all that there is; or --allow-unverified was given for a position beyond the log end; "
+        "The group has consumed all that there is; or --allow-unverified was given for a position beyond "
+        "the log end or one that nothing places; "
         "or --missing names the end, or a time after the last record.",
         "Nothing, unless you gave one of these options: then records may be passed over (SKIP, UNKNOWN).",
         "source empty at 500, target [0,0): commits 0",
@@ -121,7 +122,7 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
         "the group's commit is older than everything known of the mapping",
         "The group stands before the first offset sync, so its place on the target is unknown: MM2 began later, or its "
         "history was compacted.",
-        "--missing earliest starts it at the log start, which skips nothing.",
+        "--missing earliest starts it at the log start, which skips nothing; --allow-unverified at the log end.",
         "source commit 100, the first sync is 5000 -> 0",
     ),
     "group-active": (
@@ -187,7 +188,8 @@ REASONS: dict[str, tuple[str, str, str, str, str]] = {
         "reason",
         "the target's topic was deleted and made again",
         "What is known of the mapping belongs to the old topic.",
-        "Wait for checkpoints of the new topic, then plan again.",
+        "Wait for checkpoints of the new topic, then plan again. With the source gone: --allow-unverified takes the "
+        "new topic's end, with --missing earliest its start.",
         "primary.orders has another topic id than in the last plan",
     ),
     "target-truncated": (

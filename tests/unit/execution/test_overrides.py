@@ -40,6 +40,12 @@ def known_by_a_checkpoint(scene: Scene) -> None:
     scene.checkpoint("g", "a.orders", 500, 480)
 
 
+def before_every_sync(scene: Scene) -> None:
+    """The mirror began behind the group's position, and no record tells where that lies."""
+    scene.sync("orders", 600, 0)
+    scene.a.group("g", {SOURCE: 500})
+
+
 def one_without_position(scene: Scene) -> None:
     scene.checkpoint("g", "a.orders", 500, 480)
     scene.mirror("orders", 2, end=1000)
@@ -71,6 +77,13 @@ CASES = {
         {"allow_unverified": True},
         (["beyond-log-end"], {}),
         (["at-log-end"], {PLACE: 1000}),
+    ),
+    "allow-unverified, no place": Case(
+        before_every_sync,
+        {"allow_unverified": True},
+        (["older-than-first-sync"], {}),
+        (["at-log-end"], {PLACE: 1000}),
+        source_down=False,
     ),
     "allow-rewind": Case(
         ahead,

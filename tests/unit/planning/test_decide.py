@@ -168,6 +168,57 @@ def target_with(snapshot: Any, **changes: Any) -> Any:
             (20, "plan"),
             None,
         ),
+        # a position is known, and nothing tells where it lies: the end, and what is unread on the source is passed over
+        (
+            {"source_commits": {0: 500}},
+            {"allow_unverified": True},
+            ("commit", "at-log-end", 1000),
+            (1000, "plan"),
+            500,
+        ),
+        (
+            {"source_commits": {0: 500}},
+            {"allow_unverified": True, "missing": "earliest"},
+            ("commit", "at-log-start", 0),
+            (0, "plan"),
+            0,
+        ),
+        (
+            {"source_commits": {0: 500}},
+            {"allow_unverified": True, "missing": "fail"},
+            ("refuse", "no-checkpoint", None),
+            (None, "auto.offset.reset"),
+            None,
+        ),
+        (
+            {"source_commits": {0: 500}, "target_commits": {0: 300}},
+            {"allow_unverified": True},
+            ("skip", "no-checkpoint", None),
+            (300, "standing-commit"),
+            None,
+        ),
+        # no position is known: that is for --missing to say
+        (
+            {"source_commits": {}, "target_commits": {0: 5000}},
+            {"allow_unverified": True},
+            ("skip", "source-never-committed", None),
+            (None, "auto.offset.reset"),
+            None,
+        ),
+        (
+            {"checkpoints": {0: checkpoint(500, 480)}, "source_commits": {}},
+            {"allow_unverified": True},
+            ("skip", "source-offset-expired", None),
+            (None, "auto.offset.reset"),
+            None,
+        ),
+        (
+            {"target_commits": {0: 5000}, **DOWN},
+            {"allow_unverified": True},
+            ("skip", "no-checkpoint", None),
+            (None, "auto.offset.reset"),
+            None,
+        ),
         (
             {"checkpoints": {0: checkpoint(500, 480)}, **DOWN},
             {"precision": "exact"},
@@ -207,6 +258,24 @@ def test_translation_that_finds_the_topic_made_anew_refuses():
     for missing in ("leave", "earliest"):
         found = only(world(**given), PlanOptions(missing=missing))
         assert (found.action, found.reason, found.offset) == ("refuse", "target-recreated", None)
+
+
+@pytest.mark.parametrize(
+    ("missing", "decided"),
+    [("leave", ("commit", "at-log-end", 1000)), ("earliest", ("commit", "at-log-start", 0)), ("fail", None)],
+)
+def test_a_topic_made_anew_is_taken_at_its_end_only_where_that_is_allowed(missing, decided):
+    failed = Translation(500, None, Precision.NONE, Proof.NONE, failure="target-recreated")
+    by_evidence = world(source_commits={0: 500}, translations={0: failed}, checkpoints={0: checkpoint(400, 300)})
+    before = plan(world(checkpoints={0: checkpoint(500, 480)}, **DOWN))
+    topics = {"primary.orders": TopicInfo("primary.orders", 1, "id-2")}
+    by_id = target_with(world(checkpoints={0: checkpoint(500, 480)}, **DOWN), topics=topics)
+    for snapshot, earlier in ((by_evidence, None), (by_id, before)):
+        refused = only(snapshot, PlanOptions(missing=missing), earlier=earlier)
+        assert (refused.action, refused.reason) == ("refuse", "target-recreated")
+        taken = only(snapshot, PlanOptions(missing=missing, allow_unverified=True), earlier=earlier)
+        assert (taken.action, taken.reason, taken.offset) == (decided or ("refuse", "target-recreated", None))
+        assert taken.precision == "none"
 
 
 def test_translation_of_a_later_position_than_the_commit_is_not_used():
