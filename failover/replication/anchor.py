@@ -13,6 +13,9 @@ At source offset 0 the value is ``{"offset":-1}``: Connect takes any whole numbe
 position at all (MirrorUtils.unwrapOffset gives it for an absent one; from 3.7 on ``auto.offset.reset`` then decides,
 before it read from 0). A tombstone would say the same and be compacted away a day later, header and all, and with it
 where on the target the copy of a source begins that was made anew.
+
+A position that somebody chose says so in its header, ``{"v":1,"set":true}``: where its copy begins on the target shows
+when the copying starts, and all later records name that place (``b``), as what lies below it tells nothing any more.
 """
 
 from __future__ import annotations
@@ -35,9 +38,10 @@ HEADER = "failover"
 Headers = tuple[tuple[str, bytes | None], ...]
 
 _NOTHING_COPIED = -1
-_WORKER = re.compile(r"[\w.-]{1,253} \(process \d{1,10}\)", re.ASCII)
+_WORKER = re.compile(r"[\w.-]{1,253} \(process \d{1,10}(?:, shard \d{1,2}/\d{1,2})?\)", re.ASCII)
 _LAST = (1 << 63) - 2
 _ID_BYTES = len(NO_TOPIC_ID)
+_Offset = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
 
 
 class Anchor(msgspec.Struct, frozen=True):
@@ -46,7 +50,9 @@ class Anchor(msgspec.Struct, frozen=True):
     ``upstream``: the next source offset to read. ``downstream``: the next target offset; None where MirrorMaker 2
     moved the position, which keeps none. ``source_topic_id``, ``target_topic_id``: of which topics of these names it
     is true (16 bytes), ``NO_TOPIC_ID`` where that is not known. ``leader_epoch``: that of the source record before
-    ``upstream``, -1 where it is not known.
+    ``upstream``, -1 where it is not known. ``since``: the target offset at which the copying began when the position
+    was last chosen by somebody, None where it never was: what lies below is no witness. ``chosen``: it was chosen and
+    nothing has been copied since; ``upstream`` 0 then means to begin as if nothing ever had been.
     """
 
     upstream: int
@@ -54,17 +60,21 @@ class Anchor(msgspec.Struct, frozen=True):
     source_topic_id: bytes = NO_TOPIC_ID
     target_topic_id: bytes = NO_TOPIC_ID
     leader_epoch: int = -1
+    since: int | None = None
+    chosen: bool = False
 
 
 class _Kept(msgspec.Struct, frozen=True, omit_defaults=True):
     """Is the header's content; topic ids as Kafka prints them. A reader ignores fields it does not know."""
 
     v: Literal[1]
-    d: Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
+    d: _Offset | None = None
     s: str = ""
     t: str = ""
     e: Annotated[int, msgspec.Meta(ge=-1, le=(1 << 31) - 1)] = -1
     w: str = ""
+    b: _Offset | None = None
+    set: bool = False
 
 
 _decode_kept = msgspec.json.Decoder(_Kept).decode
@@ -95,7 +105,7 @@ def encode_anchor(anchor: Anchor, worker: str = "") -> tuple[bytes, Headers]:
     ``worker``: who writes it, for people.
     """
     value = encode_offset(anchor.upstream - 1)
-    if anchor.downstream is None:
+    if anchor.downstream is None and not anchor.chosen:
         return value, ()
     kept = _Kept(
         1,
@@ -104,6 +114,8 @@ def encode_anchor(anchor: Anchor, worker: str = "") -> tuple[bytes, Headers]:
         _id_text(anchor.target_topic_id),
         anchor.leader_epoch,
         worker,
+        anchor.since,
+        anchor.chosen,
     )
     return value, ((HEADER, msgspec.json.encode(kept)),)
 
@@ -126,7 +138,9 @@ def decode_anchor(value: bytes | None, headers: Iterable[tuple[str, bytes | None
     if kept is None:
         return Anchor(upstream)
     header, source_id, target_id = kept
-    return Anchor(upstream, header.d, source_id, target_id, header.e)
+    if header.set:
+        return Anchor(upstream, chosen=True)
+    return Anchor(upstream, header.d, source_id, target_id, header.e, header.b)
 
 
 def writer_of(headers: Iterable[tuple[str, bytes | None]]) -> str:
@@ -142,7 +156,7 @@ def _kept(headers: Iterable[tuple[str, bytes | None]]) -> tuple[_Kept, bytes, by
         return None
     try:
         kept = _decode_kept(content)
-        return kept, _id_of(kept.s), _id_of(kept.t)
+        return (kept, _id_of(kept.s), _id_of(kept.t)) if kept.set or kept.d is not None else None
     except ValueError:  # msgspec's own errors, UnicodeDecodeError and binascii.Error are all ones
         return None
 

@@ -30,7 +30,8 @@ from failover.replication.reader import Reader
 from failover.replication.recorder import Recorder
 from failover.replication.route import Room, Route
 from failover.replication.shard import Shard
-from failover.replication.shards import LEAD, shard_of, transactional_id
+from failover.replication.shards import shard_of, transactional_id
+from failover.replication.share import Share
 from failover.replication.starting import Starter
 from failover.replication.syncs import Syncs
 from failover.replication.topics import Topics
@@ -49,6 +50,8 @@ _KEEPS = 8
 _TELL_SECONDS = 10.0
 _FINISH_SECONDS = 10.0
 _SHARDS_AT_ONCE = 16
+_FOLLOW_SECONDS = 30.0
+"""So often at least does a worker that makes no topics itself look for those that the leader has made."""
 _PRODUCER_EXPIRATION_MS = 86_400_000
 
 
@@ -57,7 +60,8 @@ class Engine:
 
     Data goes from a reader (one a source broker) through the lanes to a writer (one a target broker); everything
     else acts on lanes that stand still: shards start them, the mender starts them again. ``beside``: work that begins
-    with the copying and is cancelled at its end.
+    with the copying and is cancelled at its end. ``share``: the part of the flow that is copied here; ``fenced_out`` is
+    called where another worker takes a shard of it, instead of ending the engine.
     """
 
     def __init__(
@@ -71,8 +75,11 @@ class Engine:
         syncs: Syncs,
         options: ReplicateOptions,
         beside: Iterable[Callable[[], Coroutine[Any, Any, None]]] = (),
+        share: Share | None = None,
     ) -> None:
         self.flow = flow
+        self.share = share or Share()
+        self.fenced_out: Callable[[int], None] | None = None
         self.options = options
         self.routes: dict[TopicPartition, Route] = {}
         self.shards: dict[int, Shard] = {}
@@ -87,19 +94,20 @@ class Engine:
         self._readers: dict[int, Reader] = {}
         self._writers: dict[int, Writer] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._owning: dict[int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_SHARDS_AT_ONCE)
         self._stop = asyncio.Event()
         self._look = asyncio.Event()
         self._answered = asyncio.Event()
         self._failure: BaseException | None = None
         self._expiration_ms = _PRODUCER_EXPIRATION_MS
-        self._starter = Starter(self, source, target, positions, syncs)
+        self.starter = Starter(self, source, target, positions, syncs)
         self.mender = Mender(self, source, target)
         self._lost: set[tuple[str, int]] = set()
         self._unguarded = False
         self._overtaken = False
         self._began_ms = int(time.time() * 1000)
-        self._beside = tuple(beside)
+        self._beside = list(beside)
         self.hold = Hold(self)
 
     # -- life ------------------------------------------------------------------------------------
@@ -112,10 +120,11 @@ class Engine:
         """
         await self._positions.open()
         await self._syncs.open()
-        await self._starter.read_anchors()
-        self._topics.recorded = self._starter.recorded
+        await self.starter.read_anchors()
+        self._topics.recorded = self.starter.recorded
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
-        self.shard(LEAD).begin()
+        if (first := self.share.first) is not None:
+            self.shard(first).begin()
         self._look.set()
         forgotten_ms = await self._topics.transactional_expiration_ms()
         keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
@@ -130,6 +139,10 @@ class Engine:
         if self._failure is not None:
             raise self._failure
 
+    def beside(self, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
+        """Has further work begin with the copying, and be cancelled at its end."""
+        self._beside.append(work)
+
     def stop(self) -> None:
         """Ends ``run`` in good order."""
         self._stop.set()
@@ -140,11 +153,12 @@ class Engine:
             self._failure = error
         self._stop.set()
 
-    def spawn(self, work: Coroutine[Any, Any, None]) -> None:
+    def spawn(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Runs a coroutine beside the others; an error nobody expects ends the engine."""
         task: asyncio.Task[None] = asyncio.get_running_loop().create_task(work)
         self._tasks.add(task)
         task.add_done_callback(self._done)
+        return task
 
     def look_soon(self) -> None:
         """Looks at the topics of both clusters before it is time to."""
@@ -247,7 +261,9 @@ class Engine:
         self.mender.say(route, why)
 
     def fenced(self, shard: Shard, error: ProducerFenced) -> None:
-        if not self._overtaken:
+        if self.fenced_out is not None:
+            self.fenced_out(shard.number)
+        elif not self._overtaken:
             self._overtaken = True
             self.spawn(self._end_overtaken(shard, error))
 
@@ -274,28 +290,63 @@ class Engine:
         """Gives a shard, owned from its first lane on."""
         shard = self.shards.get(number)
         if shard is None:
-            flow = self.flow
+            flow, first = self.flow, self.share.first
             shard = self.shards[number] = Shard(
                 number,
                 transactional_id(flow.source, flow.target, number),
                 self._target,
-                start=self._starter.start,
+                start=self.starter.start,
                 events=self,
                 turns=self._turns,
-                required=self.options.exactly_once == "required",
-                lead=None if number == LEAD else self.shard(LEAD),
+                # Without a fence, whoever loses a shard while it is frozen would write there when it wakes.
+                required=self.options.exactly_once == "required" or bool(self.share.group),
+                lead=None if first is None or number == first else self.shard(first),
                 unused=self._positions.partition_of(number),
             )
-            self.spawn(shard.run())
+            self._owning[number] = self.spawn(shard.run())
         return shard
+
+    async def take(self, numbers: Iterable[int]) -> None:
+        """Owns further shards from now on. Raises ``ClusterError``, ``BrokerError``; then none of them."""
+        wanted = set(numbers)
+        await self.starter.read_anchors()  # their last owner has written since
+        self._topics.recorded = self.starter.recorded
+        self.share.shards |= wanted
+        self._begin(pair for pair in self._topics.seen.pairs.values() if shard_of(pair.source) in wanted)
+
+    async def give(self, numbers: Iterable[int], *, seconds: float) -> None:
+        """Lets shards go: nothing new is sent, what is on its way is waited for a little, and put on record.
+
+        What is still on its way then belongs to the next owner's fence, as after a kill.
+        """
+        wanted = set(numbers)
+        self.share.shards -= wanted
+        routes = [route for route in self.routes.values() if route.shard.number in wanted]
+        ended = [task for number in wanted if (task := self._owning.pop(number, None)) is not None]
+        for task in ended:
+            task.cancel()
+        for number in wanted & self.shards.keys():
+            self.shards.pop(number).sending = False
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while any(route.lane.on_the_way for route in routes):
+                    self._answered.clear()
+                    await self._answered.wait()
+        for route in routes:
+            if self.routes.get(route.lane.source) is route:
+                del self.routes[route.lane.source]
+                self.close(route)
+        if routes:
+            await asyncio.wait([self.spawn(self.recorder.flush())], timeout=seconds)
+        await asyncio.gather(*ended, return_exceptions=True)
 
     # -- inside ----------------------------------------------------------------------------------
 
     async def _discover(self) -> None:
         """Looks at the topics now, whenever asked, and every ``refresh.topics.interval.seconds``."""
-        first = True
+        first, in_vain = True, 0
         while True:
-            wait = self.options.refresh_seconds
+            wait = self._until_next_look(in_vain)
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._look.wait(), None if wait == float("inf") else wait)
             self._look.clear()
@@ -303,12 +354,22 @@ class Engine:
             try:
                 self._apply(await self._topics.refresh())
                 first = False
+                in_vain = in_vain + 1 if self._topics.awaited else 0
             except (ClusterError, BrokerError) as error:
                 if first:
                     self.fail(error)
                     return
                 _log.warning("topics cannot be looked at: %s", error)
             await asyncio.sleep(1.0)  # whoever asks again and again is answered once a second
+
+    def _until_next_look(self, in_vain: int) -> float:
+        """Gives the seconds to the next look; ``in_vain``: looks so far that found a topic its target lacks still."""
+        seconds = self.options.refresh_seconds
+        if self.share.leads():
+            return seconds
+        if in_vain:
+            return min(seconds, _FOLLOW_SECONDS, 2.0 ** min(in_vain - 1, 10))
+        return seconds if seconds == float("inf") else min(seconds, _FOLLOW_SECONDS)
 
     def _apply(self, found: Changes) -> None:
         """Begins and ends lanes as the topics have changed."""
@@ -317,23 +378,27 @@ class Engine:
             if route is not None:
                 _log.warning("%s ends: the source does not have it any more", route)
                 self.close(route)
+        self._begin(found.added)
+        for pair in (*found.added, *found.source_recreated, *found.target_recreated):
+            known = self.routes.get(pair.source)
+            if known is not None and pair.source_id != known.source_id:
+                self.mender.source_recreated(known, pair.source_id)
+            if known is not None and pair.target_id != known.target_id:
+                self.mender.target_recreated(known, pair.target_id)
+
+    def _begin(self, pairs: Iterable[Pair]) -> None:
+        """Begins the lanes of pairs that are this worker's."""
         by_shard: dict[int, list[Route]] = {}
-        for pair in found.added:
-            if pair.source in self.routes:
-                continue  # the target's partition was away for a while
+        for pair in pairs:
             number = shard_of(pair.source)
+            if pair.source in self.routes or number not in self.share.shards:
+                continue  # the target's partition was away for a while, or it is another worker's
             route = Route(self._lane(pair), self.shard(number), self._room)
             route.source_id, route.target_id = pair.source_id, pair.target_id
             self.routes[pair.source] = route
             by_shard.setdefault(number, []).append(route)
         for number, routes in by_shard.items():
             self.shard(number).add(routes)
-        for pair in (*found.added, *found.source_recreated, *found.target_recreated):
-            route = self.routes[pair.source]
-            if pair.source_id != route.source_id:
-                self.mender.source_recreated(route, pair.source_id)
-            if pair.target_id != route.target_id:
-                self.mender.target_recreated(route, pair.target_id)
 
     def _lane(self, pair: Pair) -> Lane:
         return Lane(pair.source, pair.target, offset_lag_max=self.options.offset_lag_max)
@@ -342,8 +407,14 @@ class Engine:
         """Ends a lane; where it stands is kept."""
         if (reader := self._readers.get(route.source_node)) is not None:
             reader.remove(route)
-        self._starter.left(route)
+        self.starter.left(route)
         route.shard.remove(route)
+
+    def doubt(self, why: str) -> None:
+        """Sends nothing more until each shard has proven to be still this worker's."""
+        for shard in self.shards.values():
+            shard.sending = False
+            shard.doubt(why)
 
     async def on_record(self) -> None:
         """Writes down where every lane stands."""
@@ -351,7 +422,10 @@ class Engine:
 
     async def _end_overtaken(self, shard: Shard, error: ProducerFenced) -> None:
         name = f"{self.flow.source}->{self.flow.target}"
-        self.fail(await overtaken(name, f"shard {shard.number}: {error.message}", self._positions, self._began_ms))
+        why = f"shard {shard.number}: {error.message}"
+        part = self.share.part
+        lost = None if part is None else shard.number
+        self.fail(await overtaken(name, why, self._positions, self._began_ms, part=part, shard=lost))
 
     async def _open(self, routes: list[Route]) -> None:
         """Finds the brokers of lanes that have just been started."""
@@ -363,9 +437,7 @@ class Engine:
             silent = self._pulse.beat()
             if silent:
                 _log.warning("this process stood still for %.1f s; every shard is looked at again", silent)
-                for shard in self.shards.values():
-                    shard.sending = False
-                    shard.doubt(f"silent for {silent:.1f} s")
+                self.doubt(f"silent for {silent:.1f} s")
             await asyncio.sleep(_BEAT_SECONDS)
 
     async def _tell(self) -> None:
@@ -421,7 +493,7 @@ class Engine:
                 self.options.write,
                 events=self,
                 fresh_from=self.fresh_from,
-                alive=self._pulse.alive,
+                alive=lambda: self._pulse.alive() and self.share.alive(),
             )
             self.spawn(writer.run())
         return writer

@@ -13,7 +13,7 @@ from failover.replication.anchor import Anchor
 MAX_RECORDS = 200_000
 """Offsets of one log whose records are compared for one partition at most; ten times as many are counted."""
 
-How = Literal["anchor", "counted", "content", "start", "source-recreated", "source-truncated", "diverged"]
+How = Literal["anchor", "counted", "content", "start", "chosen", "source-recreated", "source-truncated", "diverged"]
 
 
 class Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -31,16 +31,36 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     start: Literal["earliest", "latest"] = "earliest"
     max_records: int = MAX_RECORDS
 
+    @property
+    def since(self) -> int | None:
+        """Gives the target offset below which nothing tells, as somebody chose another position there; None without."""
+        if not self.anchors or same_topic(self.anchors[0].target_topic_id, self.target_topic_id) is False:
+            return None
+        return self.anchors[0].since
+
+    def narrowed(self) -> Question:
+        """Leaves out what was copied before somebody chose another position: it is neither counted nor compared."""
+        since = self.since
+        if since is None:
+            return self
+        start, end = self.target
+        return msgspec.structs.replace(
+            self,
+            target=LogRange(min(max(start, since), end), end),
+            anchors=tuple(each for each in self.anchors if each.downstream is not None and each.downstream >= since),
+        )
+
 
 class Located(msgspec.Struct, frozen=True, kw_only=True):
     """Says from where the copying goes on: source offset ``upstream`` becomes target offset ``downstream``, its end.
 
     ``leader_epoch``: of what lies before ``upstream`` on the source, -1 if that is not known. ``how``: ``anchor``
-    (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``source-recreated``,
-    ``source-truncated`` (it ends below what was copied), ``diverged`` (the target's last records are not on the source:
-    it was truncated and has grown since, or somebody else writes on the target). ``lost``: source offsets from
-    ``upstream`` on that the source's log no longer has, at most; the copying goes on behind them. ``diverged``: records
-    at the target's end that the source does not have. ``detail``: the numbers, one line.
+    (nothing was copied since), ``counted``, ``content``, ``start`` (nothing was ever copied), ``chosen`` (by somebody),
+    ``source-recreated``, ``source-truncated`` (it ends below what was copied), ``diverged`` (the target's last records
+    are not on the source: it was truncated and has grown since, or somebody else writes on the target). ``lost``:
+    source offsets from ``upstream`` on that the source's log no longer has, at most; the copying goes on behind them.
+    ``diverged``: records at the target's end that the source does not have. ``detail``: the numbers, one line.
+    ``since``: as the question's, or where what was ``chosen`` begins now.
     """
 
     upstream: int
@@ -50,9 +70,15 @@ class Located(msgspec.Struct, frozen=True, kw_only=True):
     lost: int = 0
     diverged: int = 0
     detail: str = ""
+    since: int | None = None
 
 
 class Unknown(msgspec.Struct, frozen=True):
     """Says that the position cannot be told for sure, and why."""
 
     reason: str
+
+
+def same_topic(then: bytes, now: bytes) -> bool | None:
+    """Compares topic ids; None where one is not known."""
+    return None if NO_TOPIC_ID in (then, now) else then == now

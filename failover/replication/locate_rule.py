@@ -22,9 +22,11 @@ from __future__ import annotations
 from bisect import bisect_left
 from typing import NamedTuple
 
+import msgspec
+
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.replication.anchor import Anchor
-from failover.replication.locate_answer import How, Located, Question, Unknown
+from failover.replication.locate_answer import How, Located, Question, Unknown, same_topic
 from failover.replication.locate_count import Passed, passed
 from failover.replication.locate_match import COMPARED, SURE, Found, Sample, sample
 from failover.replication.locate_reads import MARGIN, Logs, Steps
@@ -50,7 +52,7 @@ class _Clue(NamedTuple):
 
 def locating(question: Question) -> Steps[Located | Unknown]:
     """Finds the position; drive it with ``send``: it yields wants and takes a stretch for each."""
-    return _Search(question).run()
+    return _Search(question.narrowed()).run()
 
 
 class _Search:
@@ -69,6 +71,9 @@ class _Search:
         self._counted = [anchor for anchor in self._anchors if anchor.downstream is not None]
 
     def run(self) -> Steps[Located | Unknown]:
+        chosen = self._chosen()
+        if chosen is not None:
+            return chosen
         yield from self._first_look()
         tail = yield from self._logs.tail(COMPARED)
         if self._recreated is not None:
@@ -81,6 +86,18 @@ class _Search:
                 return found
         return (yield from self._by_content(tail))
 
+    def _chosen(self) -> Located | None:
+        """Takes what somebody chose as it is: behind the fence it begins at the target's end, whatever lies there."""
+        newest = next(iter(self.question.anchors), None)
+        if newest is None or not newest.chosen:
+            return None
+        where, detail = newest.upstream, "chosen by somebody"
+        if not where:
+            where = self.source.end if self.question.start == "latest" else self.source.start
+            detail = "its position was removed"
+        found = self._located(where, None, how="chosen", detail=detail)
+        return msgspec.structs.replace(found, since=self.target.end)
+
     # -- which anchors count ---------------------------------------------------------------------
 
     def _usable(self) -> list[Anchor]:
@@ -88,8 +105,8 @@ class _Search:
         source_id, target_id = self.question.source_topic_id, self.question.target_topic_id
         usable: list[Anchor] = []
         for place, anchor in enumerate(self.question.anchors):
-            same_source = _same(anchor.source_topic_id, source_id)
-            same_target = _same(anchor.target_topic_id, target_id)
+            same_source = same_topic(anchor.source_topic_id, source_id)
+            same_target = same_topic(anchor.target_topic_id, target_id)
             if same_source is False:
                 if not place:
                     self._recreated = anchor
@@ -353,7 +370,10 @@ class _Search:
     def _from_another_source(self, anchor: Anchor) -> Steps[Located | Unknown]:
         """Goes on with a source topic that was made anew: from its start, but for what was already copied of it."""
         since = self.target.start
-        if anchor.downstream is not None and _same(anchor.target_topic_id, self.question.target_topic_id) is not False:
+        if (
+            anchor.downstream is not None
+            and same_topic(anchor.target_topic_id, self.question.target_topic_id) is not False
+        ):
             since = min(max(anchor.downstream, since), self.target.end)
         start, detail = self.source.start, "the source's topic was made anew"
         if self.target.end - since > self.question.max_records:
@@ -393,6 +413,7 @@ class _Search:
             lost=max(0, self.source.start - upstream) if lost is None else lost,
             diverged=diverged,
             detail="; ".join([*self._notes, detail]),
+            since=self.question.since,
         )
 
     def _unknown(self, why: str) -> Unknown:
@@ -401,11 +422,6 @@ class _Search:
         if self._floor is not None:
             self._notes.append(f"MirrorMaker 2's position is {self._floor}")
         return Unknown("; ".join([why, *self._notes, where]))
-
-
-def _same(then: bytes, now: bytes) -> bool | None:
-    """Compares topic ids; None where one is not known."""
-    return None if NO_TOPIC_ID in (then, now) else then == now
 
 
 def _of(anchor: Anchor) -> str:

@@ -191,7 +191,7 @@ class Mender:
         """Begins anew on another topic under the old name."""
         if route.target_id != target_id:
             route.target_id = target_id
-            route.generation = 0  # where its lane stands is true of the other topic
+            route.generation, route.since = 0, None  # where its lane stands is true of the other topic
             route.anchors.clear()
             _log.warning("%s: the target's topic was made anew", route)
             route.shard.doubt(f"{route}: the target's topic was made anew")

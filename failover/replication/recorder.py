@@ -149,6 +149,7 @@ def anchor_of(route: Route) -> Anchor:
         route.source_id,
         route.target_id,
         lane.leader_epoch if not lane.pending else -1,
+        route.since,
     )
 
 

@@ -36,9 +36,9 @@ class Route:
     to, -1 while there is none. ``target_epoch``: that of the leader under which the target was last known to be whole,
     -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
     does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
-    last, 0 before. ``attempts``: to bring it back since it last went on. ``limits``: of its batches, where the target
-    takes none as large as others do. ``sifting``: only until the record is found that it refuses. ``tally``: what has
-    been copied.
+    last, 0 before. ``since``: see ``Anchor``. ``attempts``: to bring it back since it last went on. ``limits``: of its
+    batches, where the target takes none as large as others do. ``sifting``: only until the record is found that it
+    refuses. ``tally``: what has been copied.
     """
 
     __slots__ = (
@@ -53,6 +53,7 @@ class Route:
         "room",
         "shard",
         "sifting",
+        "since",
         "source_end",
         "source_epoch",
         "source_id",
@@ -74,6 +75,7 @@ class Route:
         self.reason = ""
         self.anchors: deque[Anchor] = deque(maxlen=_ANCHORS)
         self.generation = 0
+        self.since: int | None = None
         self.mending = False
         self.attempts = 0
         self.limits: Limits | None = None

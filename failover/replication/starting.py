@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from failover.errors import FailoverError
+from failover.errors import BrokerError, FailoverError
 from failover.kafka.wire.cluster import WireCluster
 from failover.model.names import Fault, TopicPartition
 from failover.replication.anchor import Anchor
@@ -29,7 +29,8 @@ class Starter:
     """Opens lanes at the place that anchors and the logs of both sides agree on.
 
     Anchors come from the lane itself, from the positions on record, and, only where these do not tell, from the whole
-    topic of offset syncs. A lane for which the logs do not tell stays closed: nothing is guessed.
+    topic of offset syncs. A lane for which the logs do not tell stays closed: nothing is guessed. A position that
+    somebody chose is taken as it is.
     """
 
     def __init__(
@@ -52,13 +53,63 @@ class Starter:
     async def start(self, routes: Sequence[Route]) -> None:
         """Opens the lanes of routes behind their shard's fence; sets ``Route.reason`` of those that stay closed."""
         routes = await self._without_foreign(routes)
+        before = {route.lane.source: self._kept.get(route.lane.source) for route in routes}
         found = await self._locate(routes, {})
         unknown = [route for route in routes if isinstance(found[route.lane.source], Unknown)]
         if unknown:
             found.update(await self._locate(unknown, await self._synced(unknown)))
-        await self._note(routes, found)
+        noted, refused = await self._note(routes, found)
         for route in routes:
-            self._open(route, found[route.lane.source])
+            tp = route.lane.source
+            place = found[tp]
+            kept = self._kept.get(tp)
+            if kept is not before[tp] and kept is not None and kept.chosen:
+                place = Unknown("another position was chosen meanwhile")
+            elif isinstance(place, Located) and place.how == "chosen":
+                # Nothing but its record tells where its copy begins: without it all would be copied again.
+                if tp in noted:
+                    self._kept[tp] = noted[tp]
+                else:
+                    place = Unknown(f"the chosen position cannot be written down: {refused}")
+            self._open(route, place)
+
+    def positions(self) -> dict[TopicPartition, int]:
+        """Gives the source offset at which each partition goes on that has a position: the lanes', those on record."""
+        found = {tp: anchor.upstream for tp, anchor in self._kept.items()}
+        lanes = self._engine.routes.items()
+        return found | {tp: route.lane.upstream for tp, route in lanes if route.generation}
+
+    def known(self) -> set[TopicPartition]:
+        """Gives the partitions that are copied, and those that have a position."""
+        return self._kept.keys() | self._engine.routes.keys()
+
+    async def choose(self, wanted: Mapping[TopicPartition, int]) -> None:
+        """Has partitions go on at source offsets of somebody's choice, 0 being where one begins that is new.
+
+        Only while every lane is let go (``Hold.halted``). What the target holds below its end is no witness from then
+        on: records that are copied again are there twice. Raises ``ClusterError``, ``BrokerError`` where a position
+        cannot be written; those that were stay chosen.
+        """
+        before = {tp: self._kept.get(tp) for tp in wanted}
+        for tp, upstream in wanted.items():
+            self._kept[tp] = Anchor(upstream, chosen=True)
+            route = self._engine.routes.get(tp)
+            if route is not None:
+                route.generation, route.since = 0, None
+                route.anchors.clear()
+        chosen = {tp: self._kept[tp] for tp in wanted}
+        few = ", ".join(f"{tp} at {at}" if at else f"{tp} as a new one" for tp, at in list(wanted.items())[:3])
+        _log.warning("%d partitions are to go on elsewhere: %s%s", len(wanted), few, ", ..." if len(wanted) > 3 else "")
+        try:
+            refused = await self._positions.write(chosen)
+        except FailoverError:
+            self._put_back(before, chosen)
+            raise
+        self._put_back({tp: before[tp] for tp in refused}, chosen)
+        for tp, reason in refused.items():
+            raise BrokerError(
+                f"the position of {tp} cannot be written: {reason}", number=reason.number, name=reason.name
+            )
 
     def left(self, route: Route) -> None:
         """Keeps where a route stands that ends: its topic may come back."""
@@ -66,6 +117,16 @@ class Starter:
             self._kept[route.lane.source] = anchor_of(route)
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _put_back(
+        self, before: Mapping[TopicPartition, Anchor | None], chosen: Mapping[TopicPartition, Anchor]
+    ) -> None:
+        """Forgets choices that could not be written, but for those with which a lane has begun meanwhile."""
+        for tp, anchor in before.items():
+            if self._kept.get(tp) is chosen[tp]:
+                del self._kept[tp]
+                if anchor is not None:
+                    self._kept[tp] = anchor
 
     async def _without_foreign(self, routes: Sequence[Route]) -> list[Route]:
         """Leaves out, and closes, the lanes behind whose anchor somebody else has written since they were opened.
@@ -125,27 +186,37 @@ class Starter:
             return {}
         return {tp: anchors[::-1] for tp, anchors in syncs.items()}
 
-    async def _note(self, routes: Sequence[Route], found: Mapping[TopicPartition, Located | Unknown | Fault]) -> None:
+    async def _note(
+        self, routes: Sequence[Route], found: Mapping[TopicPartition, Located | Unknown | Fault]
+    ) -> tuple[dict[TopicPartition, Anchor], object]:
         """Writes down positions that no anchor on record leads to, before anything is written behind them.
 
-        Else a worker that is killed within its first second would leave identical records that nothing counts.
+        Gives those that are on record now, and why the others are not. Else a worker that is killed within its first
+        second would leave identical records that nothing counts.
         """
         anchors: dict[TopicPartition, Anchor] = {}
         for route in routes:
             place = found[route.lane.source]
             if isinstance(place, Located) and place.how not in _COUNTED:
                 anchors[route.lane.source] = Anchor(
-                    place.upstream, place.downstream, route.source_id, route.target_id, place.leader_epoch
+                    place.upstream,
+                    place.downstream,
+                    route.source_id,
+                    route.target_id,
+                    place.leader_epoch,
+                    place.since,
                 )
         if not anchors:
-            return
+            return {}, ""
         try:
             refused = await self._positions.write(anchors)
         except FailoverError as error:
             _log.warning("positions cannot be written: %s", error)
-            return
+            return {}, error
         for tp, reason in refused.items():
             _log.warning("the position of %s cannot be written: %s", tp, reason)
+        noted = {tp: anchor for tp, anchor in anchors.items() if tp not in refused}
+        return noted, next(iter(refused.values()), "")
 
     def _open(self, route: Route, found: Located | Unknown | Fault) -> None:
         lane = route.lane
@@ -175,6 +246,7 @@ class Starter:
                     found.upstream,
                 )
             lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
+            route.since = found.since
             route.target_epoch = -1
             _log.info(
                 "%s: from source offset %d on, to target offset %d (%s)%s",

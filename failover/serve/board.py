@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import enum
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from failover.config.flow import FlowConfig
@@ -13,6 +13,7 @@ from failover.errors import FailoverError
 from failover.model.names import TopicPartition
 from failover.replication.snapshot import FlowNow
 from failover.replication.switch import Switch, Target
+from failover.serve.offsets import Stored
 
 
 class State(enum.Enum):
@@ -31,7 +32,9 @@ class Open(NamedTuple):
 
     ``look`` gives its state at a time (epoch seconds). ``positions`` gives groups with the target partitions of which
     there are exact checkpoints. ``topics``: by connector, what it writes to on the target. ``works``: the connectors
-    that are not switched off by a setting. ``cluster_id``: the target's.
+    that are not switched off by a setting. ``cluster_id``: the target's. ``copied``: by source partition, the offset at
+    which it goes on. ``choose`` has partitions go on at other ones, 0 being where a new one begins, None all of them
+    there; it gives False, and does nothing, unless all of the copying has been let go.
     """
 
     look: Callable[[float], FlowNow]
@@ -39,6 +42,8 @@ class Open(NamedTuple):
     topics: Callable[[], Mapping[str, Sequence[str]]]
     works: frozenset[str]
     cluster_id: str | None
+    copied: Callable[[], Mapping[TopicPartition, int]]
+    choose: Callable[[Mapping[TopicPartition, int] | None], Awaitable[bool]]
 
 
 class FlowEntry:
@@ -52,6 +57,7 @@ class FlowEntry:
         self.config = config
         self.kinds = tuple(kinds)
         self.switches = {kind: Switch() for kind in kinds}
+        self.stored = {kind: Stored() for kind in kinds}
         self.began = time.time()
         self.open: Open | None = None
         self.failure = ""
@@ -88,6 +94,11 @@ class Connector(NamedTuple):
     def switch(self) -> Switch:
         """Gives what is wanted of it."""
         return self.flow.switches[self.kind]
+
+    @property
+    def stored(self) -> Stored:
+        """Gives what its offsets were altered to."""
+        return self.flow.stored[self.kind]
 
     @property
     def class_name(self) -> str:

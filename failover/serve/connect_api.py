@@ -6,15 +6,18 @@ What makes or deletes connectors is refused: they come from the configuration.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from aiohttp import web
 
 from failover import __version__
 from failover.config.connect_json import kind_of
+from failover.config.mm2_keys import SOURCE
+from failover.errors import FailoverError
+from failover.model.names import TopicPartition
 from failover.replication.switch import Target
-from failover.serve import plugins, shapes
+from failover.serve import offsets, plugins, shapes
 from failover.serve.access import ApiError
 from failover.serve.board import Board, Connector, State
 from failover.serve.loggers import Loggers
@@ -44,6 +47,8 @@ class ConnectApi:
             web.get(f"{one}/tasks", self.tasks),
             web.get(f"{one}/tasks/{{task}}/status", self.task_status),
             web.get(f"{one}/offsets", self.offsets),
+            web.patch(f"{one}/offsets", self.alter_offsets),
+            web.delete(f"{one}/offsets", self.reset_offsets),
             web.get(f"{one}/topics", self.topics),
             web.put(f"{one}/topics/reset", self.reset_topics),
             web.put(f"{one}/pause", self.pause),
@@ -154,6 +159,37 @@ class ConnectApi:
             self._connector(request)
         raise ApiError(405, _FIXED)
 
+    async def alter_offsets(self, request: web.Request) -> web.Response:
+        """Has partitions of a stopped connector go on elsewhere, once it is resumed."""
+        entries = offsets.read_body(await _text(request))
+        connector = self._connector(request)
+        if not connector.stopped:
+            raise offsets.not_stopped(connector.name)
+        offsets.check(connector.kind, entries)
+        copied: dict[TopicPartition, int] = {}
+        others: list[offsets.Altered] = []
+        source = connector.flow.config.source.alias if connector.kind == SOURCE else ""
+        for entry in entries:
+            place = offsets.own_place(entry, source) if source else None
+            if place is None:
+                others.append(entry)
+            else:
+                copied[place] = 0 if entry.offset is None else entry.offset["offset"] + 1
+        if copied:
+            await self._choose(connector, copied)
+        connector.stored.alter(others)
+        return _answer({"message": offsets.ALTERED})
+
+    async def reset_offsets(self, request: web.Request) -> web.Response:
+        """Has every partition of a stopped connector begin as a new one, once it is resumed."""
+        connector = self._connector(request)
+        if not connector.stopped:
+            raise offsets.not_stopped(connector.name)
+        if connector.kind == SOURCE:
+            await self._choose(connector, None)
+        connector.stored.reset(shapes.own_offsets(connector, connector.flow.look(self._clock())))
+        return _answer({"message": offsets.RESET})
+
     # -- plug-ins and loggers --------------------------------------------------------------------
 
     async def plugins(self, _: web.Request) -> web.Response:
@@ -214,6 +250,15 @@ class ConnectApi:
             raise ApiError(404, f"No status found for task {connector.name}-{task}")
         return connector, int(task)
 
+    async def _choose(self, connector: Connector, wanted: Mapping[TopicPartition, int] | None) -> None:
+        opened = connector.flow.open
+        try:
+            done = opened is not None and await opened.choose(wanted)
+        except FailoverError as error:
+            raise ApiError(500, f"{error}; {error.hint}" if error.hint else str(error)) from error
+        if not done:
+            raise offsets.not_stopped(connector.name)
+
     def _restart(self, connector: Connector, *, only_failed: bool) -> None:
         if connector.state in (State.FAILED, State.RESTARTING):
             self._board.restart(connector.flow.name)
@@ -241,10 +286,14 @@ def _plugin(request: web.Request) -> str:
     return kind
 
 
+async def _text(request: web.Request) -> str:
+    return (await request.read()).decode(errors="replace")
+
+
 async def _body(request: web.Request) -> dict[str, Any]:
     try:
-        found = json.loads(await request.text())
-    except (ValueError, UnicodeDecodeError):
+        found = json.loads(await _text(request))
+    except ValueError:
         found = None
     if not isinstance(found, dict):
         raise ApiError(400, "the body must be a JSON object")

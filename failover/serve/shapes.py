@@ -59,14 +59,20 @@ def tasks(connector: Connector, seen: FlowNow | None) -> list[Json]:
 
 
 def offsets(connector: Connector, seen: FlowNow | None) -> Json:
-    """Gives what ``GET /connectors/{c}/offsets`` answers: in MM2's terms, the last record copied of each partition."""
+    """Gives what ``GET /connectors/{c}/offsets`` answers."""
+    own = own_offsets(connector, seen)
+    return {"offsets": connector.stored.shown(own, runs=connector.state is State.RUNNING)}
+
+
+def own_offsets(connector: Connector, seen: FlowNow | None) -> list[Json]:
+    """Gives a connector's offsets: in MM2's terms, of the source connector the last record copied of a partition."""
     flow = connector.flow
     found: list[Json] = []
-    if connector.kind == SOURCE and seen is not None:
+    if connector.kind == SOURCE and flow.open is not None:
         found = [
-            _offset({"cluster": seen.source, "partition": part.source.partition, "topic": part.source.topic}, last)
-            for part in seen.partitions
-            if (last := part.upstream - 1) >= 0
+            _offset({"cluster": flow.config.source.alias, "partition": tp.partition, "topic": tp.topic}, upstream - 1)
+            for tp, upstream in flow.open.copied().items()
+            if upstream > 0
         ]
     elif connector.kind == CHECKPOINT and flow.open is not None:
         # MM2 (MirrorUtils.wrapOffset) writes 0 for the other two connectors and reads none of it back.
@@ -83,7 +89,7 @@ def offsets(connector: Connector, seen: FlowNow | None) -> Json:
                 "targetClusterAlias": flow.config.target.alias,
             }
             found = [_offset(ends, 0)]
-    return {"offsets": found}
+    return found
 
 
 def topics(connector: Connector) -> Json:

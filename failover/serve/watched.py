@@ -83,4 +83,12 @@ def _open(parts: Parts) -> Open:
             HEARTBEAT: [parts.flow.internal.heartbeats],
         }
 
-    return Open(partial(flow_now, parts), positions, topics, frozenset(works), parts.cluster_id)
+    async def choose(wanted: Mapping[TopicPartition, int] | None) -> bool:
+        engine = parts.engine
+        if not engine.hold.halted:
+            return False
+        await engine.starter.choose(dict.fromkeys(engine.starter.known(), 0) if wanted is None else wanted)
+        return True
+
+    look, copied = partial(flow_now, parts), parts.engine.starter.positions
+    return Open(look, positions, topics, frozenset(works), parts.cluster_id, copied, choose)

@@ -49,6 +49,18 @@ def test_source_offset_zero_is_no_position_to_mirror_maker_and_one_to_us():
     assert decode_anchor(b'{"offset":-2}', headers) is None
 
 
+def test_a_chosen_position_says_so_and_what_comes_after_names_where_it_began():
+    chosen = Anchor(42, chosen=True)
+    assert encode_anchor(chosen) == (b'{"offset":41}', ((HEADER, b'{"v":1,"set":true}'),))
+    assert decode_anchor(*encode_anchor(chosen, "dr-1 (process 7)")) == chosen
+    new = Anchor(0, chosen=True)
+    assert encode_anchor(new)[0] == b'{"offset":-1}'
+    assert decode_anchor(*encode_anchor(new)) == new
+    later = Anchor(45, 953, SOURCE_ID, TARGET_ID, 7, since=950)
+    assert decode_anchor(*encode_anchor(later)) == later
+    assert b'"b":950' in (encode_anchor(later)[1][0][1] or b"")
+
+
 @pytest.mark.parametrize("value", [None, b'{"offset":null}', b"null"])
 def test_a_tombstone_is_no_position_whatever_its_header(value):
     assert decode_anchor(value, ((HEADER, FULL_HEADER),)) is None

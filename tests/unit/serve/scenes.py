@@ -107,8 +107,23 @@ def flow(*partitions: PartitionNow, **changes: Any) -> FlowNow:
     return msgspec.structs.replace(found, **changes)
 
 
-def entry(tmp_path: Path, seen: FlowNow | None = None) -> FlowEntry:
+class Choices:
+    """Takes what is chosen; ``answer``: whether it is done, or what is raised."""
+
+    def __init__(self) -> None:
+        self.made: list[Mapping[TopicPartition, int] | None] = []
+        self.answer: bool | Exception = True
+
+    async def choose(self, wanted: Mapping[TopicPartition, int] | None) -> bool:
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        self.made.append(wanted)
+        return self.answer
+
+
+def entry(tmp_path: Path, seen: FlowNow | None = None, choices: Choices | None = None) -> FlowEntry:
     """Is the flow A->B of ``CONFIG``, open unless ``seen`` is None."""
+    choices = choices or Choices()
     path = tmp_path / "mm2.properties"
     path.write_text(CONFIG)
     (config,) = load_config(path).enabled_flows
@@ -126,6 +141,8 @@ def entry(tmp_path: Path, seen: FlowNow | None = None) -> FlowEntry:
                 },
                 works=frozenset((SOURCE, CHECKPOINT, HEARTBEAT)),
                 cluster_id="cluster-of-B",
+                copied=lambda: {part.source: part.upstream for part in seen.partitions},
+                choose=choices.choose,
             )
         )
     return found

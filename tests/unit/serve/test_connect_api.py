@@ -7,8 +7,11 @@ from typing import Any
 
 import pytest
 
+from failover.errors import BrokerError
+from failover.model.names import TopicPartition
 from failover.replication.switch import Target
-from tests.unit.serve.scenes import SECRET, asked, board, entry, flow, partition
+from failover.serve.board import Board
+from tests.unit.serve.scenes import SECRET, Choices, asked, board, entry, flow, partition
 
 SOURCE, CHECKPOINT, HEARTBEAT = (f"A->B.Mirror{kind}Connector" for kind in ("Source", "Checkpoint", "Heartbeat"))
 ONE = f"/connectors/{SOURCE}"
@@ -58,6 +61,115 @@ def test_expand(tmp_path):
     }
     _, one = call(made, "GET", "/connectors?expand=status")
     assert one[HEARTBEAT]["status"]["connector"]["state"] == "RUNNING"
+
+
+PART = {"cluster": "A", "partition": 0, "topic": "orders"}
+GROUP = {"group": "billing", "topic": "A.orders", "partition": 0}
+ENDS = {"sourceClusterAlias": "A", "targetClusterAlias": "B"}
+
+
+def stopped(tmp_path):
+    """Is a board whose connectors are stopped, and what is chosen there."""
+    choices = Choices()
+    made = Board([entry(tmp_path, flow(), choices)])
+    for connector in made.connectors.values():
+        connector.switch.turn(Target.STOPPED)
+        connector.switch.obeyed(Target.STOPPED)
+    return made, choices
+
+
+def altering(partition: Any, offset: Any) -> dict[str, Any]:
+    return {"offsets": [{"partition": partition, "offset": offset}]}
+
+
+def test_offsets_are_altered_only_while_stopped(tmp_path):
+    made = board(tmp_path, flow())
+    for method, body in (("PATCH", altering(PART, {"offset": 4})), ("DELETE", None)):
+        for target in (Target.RUNNING, Target.PAUSED):
+            made.connectors[SOURCE].switch.turn(target)
+            made.connectors[SOURCE].switch.obeyed(target)
+            status, answer = call(made, method, f"{ONE}/offsets", body)
+            assert status == 400
+            assert answer["message"].startswith("Connectors must be in the STOPPED state before their offsets")
+        assert call(made, method, "/connectors/none/offsets", body)[0] == 404
+    assert call(made, "PATCH", f"{ONE}/offsets", {"offsets": []})[1]["message"].startswith("Partitions / offsets need")
+
+
+def test_altered_offsets_are_the_next_ones_to_copy(tmp_path):
+    made, choices = stopped(tmp_path)
+    body = {
+        "offsets": [
+            {"partition": PART, "offset": {"offset": 3}},
+            {"partition": PART | {"partition": 1}, "offset": None},
+            {"partition": PART, "offset": {"offset": 4, "more": 1}},
+        ]
+    }
+    done = {"message": "The offsets for this connector have been altered successfully"}
+    assert call(made, "PATCH", f"{ONE}/offsets", body) == (200, done)
+    assert choices.made == [{TopicPartition("orders", 0): 5, TopicPartition("orders", 1): 0}]
+    done = {"message": "The offsets for this connector have been reset successfully"}
+    assert call(made, "DELETE", f"{ONE}/offsets") == (200, done)
+    assert choices.made[1:] == [None]
+
+
+def test_what_cannot_be_chosen_is_said(tmp_path):
+    made, choices = stopped(tmp_path)
+    choices.answer = False
+    assert call(made, "DELETE", f"{ONE}/offsets")[0] == 400
+    choices.answer = BrokerError("it is full", number=1, name="FULL", hint="make room")
+    status, answer = call(made, "PATCH", f"{ONE}/offsets", altering(PART, {"offset": 3}))
+    assert (status, answer["message"]) == (500, "it is full; make room")
+
+
+@pytest.mark.parametrize(
+    ("connector", "partition", "offset", "message"),
+    [
+        (SOURCE, None, {"offset": 3}, "Source partitions may not be null"),
+        (SOURCE, {}, {"offset": 3}, "Source partition {} is missing the 'cluster' key, which is required"),
+        (SOURCE, PART | {"topic": 7}, {"offset": 3}, "invalid value 7 for the 'topic' key, which must be a string"),
+        (SOURCE, PART | {"topic": None}, {"offset": 3}, "topic=null} has an invalid value null for the 'topic' key"),
+        (SOURCE, PART | {"partition": -1}, {"offset": 3}, "-1 for the 'partition' key, which cannot be negative"),
+        (SOURCE, PART | {"partition": 1 << 31}, {"offset": 3}, "for the 'partition' key, which must be an integer"),
+        (SOURCE, PART | {"partition": True}, {"offset": 3}, "true for the 'partition' key, which must be an integer"),
+        (SOURCE, PART, {}, "Source offset {} for source partition {cluster=A, partition=0, topic=orders} is missing"),
+        (SOURCE, PART, {"offset": 1.5}, "invalid value 1.5 for the 'offset' key, which must be an integer"),
+        (SOURCE, PART, {"offset": -1}, "invalid value -1 for the 'offset' key, which cannot be negative"),
+        (SOURCE, PART, {"offset": 1 << 63}, "Offsets may only contain primitive types as values, but field offset"),
+        (SOURCE, PART, 3, '"partition" and "offset" must be objects or null'),
+        (CHECKPOINT, PART, {"offset": 0}, "is missing the 'group' key, which is required"),
+        (CHECKPOINT, GROUP, {"offset": 1}, "invalid value 1 for the 'offset' key; the only accepted value is 0"),
+        (HEARTBEAT, GROUP, {"offset": 0}, "is missing the 'sourceClusterAlias' key, which is required"),
+    ],
+)
+def test_offsets_that_are_none(tmp_path, connector, partition, offset, message):
+    made, choices = stopped(tmp_path)
+    status, answer = call(made, "PATCH", f"/connectors/{connector}/offsets", altering(partition, offset))
+    assert status == 500
+    assert message in answer["message"]
+    assert choices.made == []
+
+
+def test_offsets_that_nobody_reads_are_kept_until_the_connector_writes_its_own(tmp_path):
+    made, choices = stopped(tmp_path)
+    elsewhere = {"cluster": "C", "partition": 0, "topic": "orders"}
+    for connector, own, given in (
+        (HEARTBEAT, ENDS, ENDS | {"targetClusterAlias": "C"}),
+        (CHECKPOINT, {"partition": 0, "topic": "A.orders", "group": "billing"}, GROUP | {"group": "else"}),
+        (SOURCE, PART, elsewhere),
+    ):
+        path = f"/connectors/{connector}/offsets"
+        assert call(made, "PATCH", path, altering(given, {"offset": 0}))[0] == 200
+        shown = [each["partition"] for each in call(made, "GET", path)[1]["offsets"]]
+        assert (shown[0], shown[-1]) == (own, given)
+        if connector != SOURCE:
+            assert call(made, "PATCH", path, altering(own, None))[0] == 200
+            assert [each["partition"] for each in call(made, "GET", path)[1]["offsets"]] == [given]
+            assert call(made, "DELETE", path)[0] == 200
+            assert call(made, "GET", path)[1]["offsets"] == []
+            made.connectors[connector].switch.turn(Target.RUNNING)
+            made.connectors[connector].switch.obeyed(Target.RUNNING)
+            assert [each["partition"] for each in call(made, "GET", path)[1]["offsets"]] == [own]
+    assert choices.made == []
 
 
 def test_offsets_are_those_of_the_last_record_copied(tmp_path):
