@@ -13,6 +13,7 @@ from typing import Any, NoReturn
 import click
 
 from failover.cli.frame import Group, Settings
+from failover.cli.streams import wait_for_readers
 from failover.errors import FailoverError, Interrupted, UsageError
 
 
@@ -70,6 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Runs the command line and exits with the code its outcome has."""
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     settings = Settings()
+    wait_for_readers()
     signal.signal(signal.SIGTERM, _terminated)
     try:
         code = root.main(args=arguments, prog_name="failover", standalone_mode=False, obj=settings)

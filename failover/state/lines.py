@@ -15,6 +15,8 @@ from failover.state.folder import sync_folder
 
 E = TypeVar("E")
 
+_CLOSED = -1
+
 
 class LineFile:
     """Is such a file, open for writing. ``add`` buffers; ``sync`` makes everything added durable.
@@ -63,9 +65,14 @@ class LineFile:
             raise _failed(self.path, error) from error
 
     def close(self) -> None:
-        """Flushes what is left and closes the file."""
-        self.sync()
-        os.close(self._descriptor)
+        """Flushes what is left and closes the file; once: its descriptor's number may be another file's afterwards."""
+        if self._descriptor == _CLOSED:
+            return
+        try:
+            self.sync()
+        finally:
+            descriptor, self._descriptor = self._descriptor, _CLOSED
+            os.close(descriptor)
 
 
 def read_lines(path: Path, decode: Callable[[bytes], E]) -> list[E]:

@@ -82,3 +82,17 @@ def test_a_folder_that_cannot_be_written_is_an_error_with_a_way_out(tmp_path: Pa
     with pytest.raises(StateError, match="cannot use the journal") as caught:
         Journal(tmp_path / "file" / "j")
     assert "--state-dir" in caught.value.hint
+
+
+def test_a_journal_closed_twice_leaves_the_next_file_alone(tmp_path: Path) -> None:
+    journal = Journal(tmp_path / "j")
+    journal.append(events()[0])
+    journal.close()
+    with (tmp_path / "next").open("w") as following:  # takes the number that has become free
+        journal.close()
+        following.write("whole")
+    assert (tmp_path / "next").read_text() == "whole"
+    assert read_journal(tmp_path / "j") == events()[:1]
+    journal.append(events()[1])
+    with pytest.raises(StateError, match="cannot use the journal"):
+        journal.sync()
