@@ -154,6 +154,12 @@ class MirrorMakerRuns(Refused):
     code = "mirror-maker-runs"
 
 
+class GroupTaken(Refused):
+    """Says that a consumer group by which workers were to share a flow is used for something else; names by whom."""
+
+    code = "group-taken"
+
+
 # -- 5: the plan -------------------------------------------------------------------------------
 
 

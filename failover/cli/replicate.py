@@ -7,7 +7,7 @@ import contextlib
 import gc
 import logging
 import signal
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING
 
 import click
@@ -15,11 +15,12 @@ import click
 from failover.cli.frame import Command, Settings, pass_settings
 from failover.cli.wiring import load
 from failover.config.mm2_keys import HEARTBEAT
-from failover.errors import FailoverError, FlowAmbiguous
+from failover.errors import FailoverError, FlowAmbiguous, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, FlowConfig
     from failover.replication.flows import Flows, Stoppable, Work
+    from failover.replication.share import Share
     from failover.serve.settings import RestSettings
     from failover.serve.watched import Watched
 
@@ -32,12 +33,32 @@ _log = logging.getLogger("failover.replicate")
 @click.option(
     "--rest", metavar="HOST:PORT", help="Answer Kafka Connect's REST, /metrics (Prometheus) and /health there."
 )
+@click.option(
+    "--group-id",
+    "group",
+    metavar="[GROUP]",
+    is_flag=False,
+    flag_value="",
+    default=None,
+    help="Share the work with all workers of this consumer group on the target; without GROUP, the flow's own.",
+)
+@click.option("--shard", metavar="I/N", help="Do the I-th of N parts for good, as in 1/3; the first worker leads.")
 @pass_settings
-def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool, rest: str | None) -> int:
+def command(
+    settings: Settings,
+    /,
+    *,
+    targets: tuple[str, ...],
+    alongside: bool,
+    rest: str | None,
+    group: str | None,
+    shard: str | None,
+) -> int:
     """Copies what the configuration mirrors, record for record and exactly once, until it is stopped.
 
     Takes over where MirrorMaker 2 stopped, and MirrorMaker 2 can take over from it. Needs MirrorMaker 2 to be
-    stopped for the flow. Ctrl-C or SIGTERM ends it in good order.
+    stopped for the flow. Ctrl-C or SIGTERM ends it in good order. One worker does all of a flow, and a second one
+    takes it over, unless they share it by --group-id or --shard.
     """
     from failover.cli.logs import set_up
     from failover.replication.flows import FLOW
@@ -45,6 +66,7 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool, re
     set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format, FLOW.get)
     config = load(settings)
     flows = _flows(settings, config, targets)
+    shares = _shares(flows, group, shard)
     _name_unused(config, flows)
     from failover.kafka.wire.thread import new_loop
 
@@ -55,10 +77,37 @@ def command(settings: Settings, /, targets: tuple[str, ...], alongside: bool, re
 
         listen = read_rest(config.failover, rest)
     with asyncio.Runner(loop_factory=new_loop) as runner:
-        code = runner.run(_run(settings, config, flows, alone, alongside=alongside, listen=listen))
+        code = runner.run(_run(settings, config, flows, alone, alongside=alongside, listen=listen, shares=shares))
     if code in (0, 130, 143):
         settings.say("stopped in good order; where every partition stands is on record")
     return code
+
+
+def _shares(flows: list[FlowConfig], group: str | None, shard: str | None) -> dict[str, Share]:
+    """Gives each flow's share of this worker. Raises ``UsageError``."""
+    from failover.mm2.internal_topics import replicate_group
+    from failover.replication.shards import parse_slice
+    from failover.replication.share import Share
+
+    if group is not None and shard is not None:
+        raise UsageError(
+            "--group-id and --shard exclude each other",
+            hint="a group hands out the parts by itself; --shard fixes them",
+        )
+    if shard is not None:
+        part = parse_slice(shard)
+        return {flow.name: Share(part=part) for flow in flows}
+    if group is None:
+        return {flow.name: Share() for flow in flows}
+    targets = [flow.target.alias for flow in flows]
+    if group and len(set(targets)) < len(targets):
+        names = ", ".join(flow.name for flow in flows)
+        raise UsageError(
+            f"--group-id {group}: several flows into one cluster ({names}) cannot share by one group",
+            hint="give --group-id without a name, each flow has one of its own then; or name one flow by --source and"
+            " --target",
+        )
+    return {flow.name: Share(group=group or replicate_group(flow.source.alias, flow.target.alias)) for flow in flows}
 
 
 def _name_unused(config: Config, flows: list[FlowConfig]) -> None:
@@ -114,6 +163,7 @@ async def _run(
     *,
     alongside: bool,
     listen: RestSettings | None,
+    shares: Mapping[str, Share],
 ) -> int:
     """Runs the flows side by side, and heartbeats ``alone`` with them; gives the exit code.
 
@@ -144,6 +194,7 @@ async def _run(
                 started=started,
                 switches=watched[flow.name].switches,
                 opened=watched.opened(flow.name),
+                share=shares[flow.name],
             )
             await watched.run(flow.name, copying)
 
@@ -167,7 +218,7 @@ async def _run(
             from failover.serve.replicate import beside_replicate
 
             await stack.enter_async_context(beside_replicate(listen, watched.board))
-        failures = await _side_by_side(settings, config, side_by_side, alone, watched)
+        failures = await _side_by_side(settings, config, side_by_side, alone, watched, shares=shares)
     failure = worst(failures)
     if failure is None:
         return 128 + stopped[0] if stopped else 0
@@ -178,9 +229,18 @@ async def _run(
 
 
 async def _side_by_side(
-    settings: Settings, config: Config, flows: Flows, alone: list[FlowConfig], watched: Watched
+    settings: Settings,
+    config: Config,
+    flows: Flows,
+    alone: list[FlowConfig],
+    watched: Watched,
+    *,
+    shares: Mapping[str, Share],
 ) -> dict[str, BaseException]:
-    """Runs flows to their end, and the heartbeats ``alone`` as long; gives the failures."""
+    """Runs flows to their end, and the heartbeats ``alone`` as long; gives the failures.
+
+    Of workers that share a flow, the one that leads it writes the heartbeats of its opposite.
+    """
     from failover.replication.running import beat
 
     silence = settings.target_timeout()
@@ -193,6 +253,7 @@ async def _side_by_side(
                 silence=silence,
                 switch=watched[flow.name].switches[HEARTBEAT],
                 opened=watched.beats(flow.name),
+                leads=shares.get(f"{flow.target.alias}->{flow.source.alias}", next(iter(shares.values()))).leads,
             )
         )
         for flow in alone

@@ -288,6 +288,7 @@ OWN_KEYS: Final = frozenset(
         "replicator.restart",
         "replicator.restart.max",
         "replicator.restart.min",
+        "replicator.session.timeout",
         "rest.password",
         "rest.ssl.certificate",
         "rest.ssl.key",

@@ -29,13 +29,11 @@ from failover.replication.group_sync import GroupSync
 from failover.replication.internal_topic import ensure_topic
 from failover.replication.mm2_checkpoints import Mm2Checkpoints
 from failover.replication.repeating import repeat
+from failover.replication.shards import LEADER, TOKENS
 from failover.replication.sync_columns import FollowedSyncs
 from failover.replication.tracker import Tracker, TrackerOptions
 
 _log = logging.getLogger(__name__)
-
-TOKENS = 65
-"""Partitions of the shards topic: token 0 leads, the others are shards of ``replicate``."""
 
 MAX_RECORDS = 50_000
 """Records of a partition compared at most in one cycle (``failover.exact.max.records``)."""
@@ -106,24 +104,31 @@ class Checkpointing(NamedTuple):
     leads: Callable[[], bool]
 
 
-def beside_copying(flow: Flow, source: WireCluster, target: WireCluster, options: CheckpointOptions) -> Checkpointing:
+def beside_copying(
+    flow: Flow,
+    source: WireCluster,
+    target: WireCluster,
+    options: CheckpointOptions,
+    leads: Callable[[], bool] = lambda: True,
+) -> Checkpointing:
     """Gives the work of MirrorMaker 2's MirrorCheckpointConnector for ``replicate``, to be run beside the copying.
 
-    A dedicated MirrorMaker 2 of the flow is known to be stopped, so older checkpoints hinder nobody.
+    It is done while this process ``leads``. A dedicated MirrorMaker 2 of the flow is known to be stopped, so older
+    checkpoints hinder nobody.
     """
     if options.exact is None:
-        return Checkpointing((), None, None, lambda: True)
+        return Checkpointing((), None, None, leads)
     checkpoints: Mm2Checkpoints | None = None
     tracker = tracker_of(flow, source, target, options)
     name = f"{flow.source}->{flow.target}"
-    work: list[Work] = [tracker.run]
+    work: list[Work] = [partial(tracker.run, leads)]
     if options.emit_seconds is not None:
         checkpoints = Mm2Checkpoints(tracker, target, options.checkpoints, stopped=True)
         work.append(partial(repeat, checkpoints.write, seconds=options.emit_seconds, what=f"checkpoints of {name}"))
     if options.sync_seconds is not None:
         sync = GroupSync(tracker, target)
         work.append(partial(repeat, sync.sync, seconds=options.sync_seconds, what=f"group offset sync of {name}"))
-    return Checkpointing(work, tracker, checkpoints, lambda: True)
+    return Checkpointing(work, tracker, checkpoints, leads)
 
 
 async def checkpoint(
@@ -174,10 +179,7 @@ async def _election(
     stack: contextlib.AsyncExitStack,
 ) -> Callable[[], bool]:
     """Joins the election; gives what says whether this process leads. Without the rights for it, it always does."""
-    assert options.exact is not None
-    shards = NewTopic(
-        flow.internal.failover_shards, TOKENS, options.exact.replication_factor, {"cleanup.policy": "delete"}
-    )
+    shards = shards_topic(flow, options)
     group = checkpoint_group(flow.source, flow.target)
     fault, _ = await ensure_topic(target, shards)
     if fault is None:
@@ -201,6 +203,12 @@ async def _election(
     return Leading(tokens, f"{flow.source}->{flow.target}")
 
 
+def shards_topic(flow: Flow, options: CheckpointOptions) -> NewTopic:
+    """Gives the topic whose partitions are tokens: 0 leads, the others are the shards of ``replicate``."""
+    factor = options.checkpoints.replication_factor
+    return NewTopic(flow.internal.failover_shards, TOKENS, factor, {"cleanup.policy": "delete"})
+
+
 class Leading:
     """Says whether this process leads, and logs when that changes."""
 
@@ -211,7 +219,7 @@ class Leading:
         self._trouble = ""
 
     def __call__(self) -> bool:
-        leads = self._tokens.holds(0)
+        leads = self._tokens.holds(LEADER)
         if leads is not self._leads and (leads or self._leads):
             _log.info("exact checkpoints of %s: %s", self._name, "this one leads" if leads else "another one leads now")
         if not leads and self._tokens.trouble != self._trouble:

@@ -45,11 +45,17 @@ class GroupSync:
         self._written: dict[tuple[str, TopicPartition], int] = {}
         self._left: set[tuple[str, TopicPartition]] = set()
         self._troubles = Troubles()
+        self._term = 0
 
     async def sync(self) -> None:
         """Writes what is due. Raises ``ClusterUnreachable``, ``CredentialsRefused``."""
         if not self._tracker.leads:
             return
+        if self._term != self._tracker.terms:
+            # Another worker may have led meanwhile: what it wrote is not what consumers did.
+            self._term = self._tracker.terms
+            self._written.clear()
+            self._left.clear()
         since = time.time() * 1000 - max(FRESH_SECONDS, 3 * self._tracker.options.interval) * 1000
         looked = self._tracker.looked
         groups = {

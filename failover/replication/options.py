@@ -14,6 +14,7 @@ from failover.config.mm2 import client_properties, with_prefix
 from failover.config.mm2_keys import SOURCE
 from failover.config.settings import Setting, Settings
 from failover.errors import ConfigError
+from failover.kafka.tokens import SESSION_SECONDS
 from failover.replication.batches import Limits
 from failover.replication.flows import Restart
 from failover.replication.reader import ReadSettings
@@ -30,6 +31,8 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``rate_bytes``: read from the source a second, 0: no bound (``failover.replicator.rate.limit.bytes``).
     ``restart``: whether a partition that stands still is tried again, after ``restart_min`` to ``restart_max`` seconds.
     ``exactly_once`` required: a shard that cannot be fenced stands still.
+    ``session``: seconds until a worker of a group that is not heard of loses its shards
+    (``failover.replicator.session.timeout``).
     ``lag_group``: positions are committed on the source, too (``failover.replicator.lag.group``).
     """
 
@@ -40,6 +43,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     restart_max: float = 60.0
     exactly_once: Literal["required", "preferred"] = "preferred"
     lag_group: bool = False
+    session: float = SESSION_SECONDS
     refresh_seconds: float = 600.0
     offset_lag_max: int = 100
     from_start: bool = True
@@ -74,6 +78,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
             Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
         ),
         lag_group=own.boolean("replicator.lag.group") if "replicator.lag.group" in own else False,
+        session=_seconds(own, "replicator.session.timeout", SESSION_SECONDS),
         refresh_seconds=_refresh(flow),
         offset_lag_max=flow.offset_lag_max,
         from_start=reset == "earliest",

@@ -30,6 +30,7 @@ from failover.replication.anchor import (
     writer_of,
 )
 from failover.replication.internal_topic import ensure_topic
+from failover.replication.shards import Slice, shard_of
 
 DEDICATED_CONNECTOR = "MirrorSourceConnector"
 """The connector's name in dedicated mode; on plain Connect it is the one it was deployed under."""
@@ -70,12 +71,19 @@ def positions_topic(internal: InternalTopics, worker: Settings) -> NewTopic:
 class Positions:
     """Reads and writes the positions of one connector for one source.
 
-    ``topic``: see ``positions_topic``; ``source``: the source's alias. ``unreadable``: records of ours, found by the
+    ``topic``: see ``positions_topic``; ``source``: the source's alias; ``part``: of the flow that this worker has.
+    ``worker``: its name, as it stands in what it writes. ``unreadable``: records of ours, found by the
     last ``read``, whose value holds no offset; the one before such a record counts (MM2 itself would begin anew).
     """
 
     def __init__(
-        self, target: WireCluster, topic: NewTopic, *, source: str, connector: str = DEDICATED_CONNECTOR
+        self,
+        target: WireCluster,
+        topic: NewTopic,
+        *,
+        source: str,
+        connector: str = DEDICATED_CONNECTOR,
+        part: Slice | None = None,
     ) -> None:
         self.topic = topic.name
         self.unreadable = 0
@@ -88,7 +96,7 @@ class Positions:
         self._places: dict[TopicPartition, tuple[bytes, int]] = {}
         self._count = 0
         self._flush = asyncio.Lock()
-        self._worker = f"{socket.gethostname()} (process {os.getpid()})"
+        self.worker = f"{socket.gethostname()} (process {os.getpid()}{f', shard {part}' if part is not None else ''})"
 
     async def open(self) -> None:
         """Makes the topic if there is none; one that is there keeps its partitions and settings.
@@ -157,15 +165,15 @@ class Positions:
             for tp, anchor in anchors.items():
                 key, number = self._place(tp, count)
                 place = TopicPartition(self.topic, number)
-                records[place].append(NewRecord(key, *encode_anchor(anchor, self._worker)))
+                records[place].append(NewRecord(key, *encode_anchor(anchor, self.worker)))
                 members[place].append(tp)
             faults = await append(self._target, records, purpose="positions")
             return {tp: fault for place, fault in faults.items() for tp in members[place]}
 
-    async def other_writer(self, since_ms: int) -> str:
+    async def other_writer(self, since_ms: int, *, shard: int | None = None) -> str:
         """Names the worker that wrote last, if it was another one, since a time (epoch ms); "" where none did or tells.
 
-        Raises what ``read`` raises.
+        ``shard``: only what belongs to it counts. Raises what ``read`` raises.
         """
         newest, found = since_ms, ""
         for number in range(await self._partitions(refresh=True)):
@@ -173,11 +181,15 @@ class Positions:
                 for record in records:
                     if record.timestamp >= newest and (record.key or b"").startswith(self._prefix):
                         writer = writer_of(record.headers)
-                        if writer not in ("", self._worker):
+                        if writer not in ("", self.worker) and self._is_of(record.key, shard):
                             newest, found = record.timestamp, writer
         return found
 
     # -- inside ----------------------------------------------------------------------------------
+
+    def _is_of(self, key: bytes | None, shard: int | None) -> bool:
+        tp = anchored_partition(key, self._connector, self._source)
+        return shard is None or (tp is not None and shard_of(tp) == shard)
 
     async def _partitions(self, *, refresh: bool = False) -> int:
         """Counts the topic's partitions: an existing one may have another number than a new one would."""

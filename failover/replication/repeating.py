@@ -11,6 +11,7 @@ from failover.errors import FailoverError
 _log = logging.getLogger(__name__)
 
 _RETRY_SECONDS = 30.0
+_LOOK_SECONDS = 0.5
 
 
 class Troubles:
@@ -30,6 +31,22 @@ class Troubles:
         for key in self._present.keys() - set(keys):
             if over := self._present.pop(key):
                 _log.warning("%s", over)
+
+
+async def while_so(is_so: Callable[[], bool], work: Callable[[], Awaitable[None]]) -> None:
+    """Does ``work`` while something is so, looked at twice a second, until cancelled; from its beginning each time."""
+    while True:
+        while not is_so():  # noqa: ASYNC110 - whoever changes it does so in another thread, or by the passing of time
+            await asyncio.sleep(_LOOK_SECONDS)
+        task = asyncio.ensure_future(work())
+        try:
+            while is_so():
+                await asyncio.wait([task], timeout=_LOOK_SECONDS)
+                if task.done():
+                    return task.result()
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
 
 
 async def repeat(work: Callable[[], Awaitable[None]], *, seconds: float, what: str) -> None:

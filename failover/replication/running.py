@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import logging
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -15,11 +16,12 @@ from failover.config.flow import Config, FlowConfig, SelectedFlow
 from failover.config.mm2_keys import CHECKPOINT, CONNECTORS, HEARTBEAT, SOURCE
 from failover.errors import ConfigError, Refused
 from failover.inventory.flow import Flow, flow_of
+from failover.kafka.tokens import Tokens
 from failover.kafka.wire.cluster import WireCluster
 from failover.mm2.internal_topics import lag_group
 from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
-from failover.replication.checkpointing import beside_copying, checkpoint_options
+from failover.replication.checkpointing import beside_copying, checkpoint_options, shards_topic
 from failover.replication.config_sync import ConfigSync
 from failover.replication.engine import Engine
 from failover.replication.heartbeats import Heartbeats, heartbeat_settings
@@ -29,7 +31,9 @@ from failover.replication.options import read_options
 from failover.replication.owners import Owners
 from failover.replication.parts import Parts
 from failover.replication.positions import Positions, positions_topic
-from failover.replication.repeating import repeat
+from failover.replication.repeating import repeat, while_so
+from failover.replication.share import Share
+from failover.replication.sharing import Sharing, member
 from failover.replication.switch import Switch, Target, obey, under
 from failover.replication.syncs import Syncs, syncs_topic
 from failover.replication.topic_configs import ConfigRule
@@ -56,14 +60,17 @@ async def replicate(
     started: Started = lambda _: None,
     switches: Mapping[str, Switch] | None = None,
     opened: Callable[[Parts], None] = lambda _: None,
+    share: Share | None = None,
 ) -> None:
     """Replicates one flow until its engine is stopped; ``started`` is given the engine, ``opened`` all of its parts.
 
     ``switches``: what is wanted of each connector (a key of ``FlowConfig.connectors``) meanwhile; by default, to work.
     ``source_silence``, ``target_silence``: seconds without an answer after which a broker counts as lost.
-    ``alongside``: a running MirrorMaker 2 of the flow is no reason to refuse. ``owners``: shared by the flows of one
-    process. Raises ``ConfigError``, ``Refused`` (one runs, or another worker took over), ``ClusterError``.
+    ``share``: the part that this worker does, by default all. ``alongside``: a running MirrorMaker 2 of the flow is no
+    reason to refuse. ``owners``: shared by the flows of one process. Raises ``ConfigError``, ``Refused`` (one runs,
+    another worker took over, or the group is used by others), ``ClusterError``.
     """
+    share = share or Share()
     options = read_options(config, flow_config)
     settings = topic_settings(config, flow_config)
     flow = flow_rules(config, flow_config)
@@ -71,7 +78,7 @@ async def replicate(
     loops.refuse(flow, flow_config)
     connector = flow_config.connectors[SOURCE]
     switches = switches or {connector: Switch() for connector in CONNECTORS}
-    beside = _Beside(flow_config, flow, switches)
+    beside = _Beside(flow_config, flow, switches, share.leads)
     checkpointing = checkpoint_options(config, flow_config, flow)
     owners = owners or Owners()
     async with contextlib.AsyncExitStack() as stack:
@@ -83,12 +90,12 @@ async def replicate(
         source = await clusters.open(flow.source, flow_config.client("source", "consumer"), source_silence)
         source_admin = await clusters.open(flow.source, flow_config.client("source", "admin"), source_silence)
         _two_clusters(source_admin, target_admin)
-        topics = Topics(source_admin, target_admin, flow, settings, loops=loops, owners=owners)
+        topics = Topics(source_admin, target_admin, flow, settings, loops=loops, owners=owners, makes=share.leads)
         # Connections of their own: what is asked there may take long, and copying waits for nobody.
         apart = _Clusters(stack)
         from_source = await apart.open(flow.source, flow_config.client("source", "admin"), source_silence)
         from_target = await apart.open(flow.target, flow_config.client("target", "admin"), target_silence)
-        checkpoints = beside_copying(flow, from_source, from_target, checkpointing)
+        checkpoints = beside_copying(flow, from_source, from_target, checkpointing, share.leads)
         lag: list[Work] = []
         if options.lag_group:
             group = LagGroup(from_source, lag_group(flow.target), lambda: engine.routes)
@@ -100,7 +107,9 @@ async def replicate(
             source,
             target,
             topics=topics,
-            positions=Positions(target_admin, positions_topic(flow.internal, flow_config.worker), source=flow.source),
+            positions=Positions(
+                target_admin, positions_topic(flow.internal, flow_config.worker), source=flow.source, part=share.part
+            ),
             syncs=Syncs(
                 source_admin if on_source else target_admin,
                 syncs_topic(flow.internal, connector),
@@ -113,7 +122,21 @@ async def replicate(
                 *(partial(under, switches[CHECKPOINT], each) for each in checkpoints.work),
                 *lag,
             ],
+            share=share,
         )
+        if share.group:
+            tokens = await member(
+                flow,
+                flow_config.client("target", "admin"),
+                target_admin,
+                shards_topic(flow, checkpointing),
+                group=share.group,
+                session=options.session,
+            )
+            share.membership = tokens
+            stack.push_async_callback(_leave, share, tokens)
+            sharing = Sharing(engine, tokens)
+            engine.beside(sharing.run)
         if switches[SOURCE].target is not Target.RUNNING:
             engine.hold.pause()
         started(engine)
@@ -130,6 +153,13 @@ async def replicate(
             )
         )
         await engine.run()
+
+
+async def _leave(share: Share, tokens: Tokens) -> None:
+    """Leaves the group once all is on record, so that others go on at once."""
+    await asyncio.to_thread(tokens.close)
+    share.membership = None
+    share.shards.clear()
 
 
 def _two_clusters(source: WireCluster, target: WireCluster) -> None:
@@ -168,15 +198,17 @@ async def beat(
     silence: float,
     switch: Switch | None = None,
     opened: Callable[[Heartbeats], None] = lambda _: None,
+    leads: Callable[[], bool] = lambda: True,
 ) -> None:
     """Writes the heartbeats of a flow that copies nothing, until cancelled, whatever is wrong with its target.
 
-    ``switch``: whether they are wanted; ``opened`` is given what writes them. MM2's driver runs such flows, too, A->B's
-    opposite above all: its heartbeats are those that A->B copies.
+    ``leads``: only then are they written here. ``switch``: whether they are wanted; ``opened`` is given what writes
+    them. MM2's driver runs such flows, too, A->B's opposite above all: its heartbeats are those that A->B copies.
     """
     work = partial(_beat, config, flow_config, silence, opened)
     what = f"heartbeats of {flow_config.name}"
-    await under(switch or Switch(), partial(repeat, work, seconds=_RECONNECT_SECONDS, what=what))
+    repeated = partial(repeat, work, seconds=_RECONNECT_SECONDS, what=what)
+    await under(switch or Switch(), partial(while_so, leads, repeated))
 
 
 async def _beat(config: Config, flow_config: FlowConfig, silence: float, opened: Callable[[Heartbeats], None]) -> None:
@@ -196,10 +228,13 @@ async def _beat(config: Config, flow_config: FlowConfig, silence: float, opened:
 class _Beside:
     """Knows what goes on beside the copying of a flow by its settings; raises ConfigError.
 
-    ``heartbeats``: who writes them, once there is work.
+    ``heartbeats``: who writes them, once there is work. ``leads``: only then it is done here.
     """
 
-    def __init__(self, flow_config: FlowConfig, flow: Flow, switches: Mapping[str, Switch]) -> None:
+    def __init__(
+        self, flow_config: FlowConfig, flow: Flow, switches: Mapping[str, Switch], leads: Callable[[], bool]
+    ) -> None:
+        self._leads = leads
         self.heartbeats: Heartbeats | None = None
         self._switches = switches
         self._flow = flow
@@ -234,8 +269,8 @@ class _Beside:
         return found
 
     def _work(self, connector: str, work: Work) -> Work:
-        """Makes work a connector's: done while that is to run."""
-        return partial(under, self._switches[connector], work)
+        """Makes work a connector's: done while that is to run, and by the worker that leads."""
+        return partial(under, self._switches[connector], partial(while_so, self._leads, work))
 
 
 def _every(flow_config: FlowConfig, what: str) -> float | None:

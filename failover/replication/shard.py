@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
 
@@ -20,6 +21,9 @@ _log = logging.getLogger(__name__)
 _UNSUPPORTED, _NO_MAPPING = 35, 49
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LEAD_SECONDS = 10.0
+_TAKEN_BACK, _CONTEST_SECONDS = 8, 60.0
+"""So often may a shard be taken back in so many seconds. Workers that start together need one for each of them; ones
+that cut a flow into different shares would go on for ever."""
 
 Start = Callable[[Sequence[Route]], Awaitable[None]]
 """Finds where each route goes on and starts its lane, or says in ``Route.reason`` why it cannot."""
@@ -89,6 +93,7 @@ class Shard:
         self._lead = lead
         self._unused = unused
         self._proof: asyncio.Future[bool] | None = None
+        self._taken_back: deque[float] = deque(maxlen=_TAKEN_BACK)
         self._over = False
         self._target = target
         self._start = start
@@ -172,7 +177,7 @@ class Shard:
                     # Forgotten while the target was away, or since then another's: its owner is given the next epoch.
                     self.doubt("the target does not know its transactional id as this producer's any more")
                     continue
-                if self._lead is not None and self.guarded and await self._lead.proven():
+                if self._lead is not None and self.guarded and not self._contested() and await self._lead.proven():
                     _log.warning(
                         "shard %d: another worker, which has been overtaken itself, had it; taken back", self.number
                     )
@@ -228,6 +233,13 @@ class Shard:
         left_out = await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
         self._keep = False
         self._proved(not left_out)
+
+    def _contested(self) -> bool:
+        """Notes that it is to be taken back; says whether that has been done so often that it is of no use."""
+        now = asyncio.get_running_loop().time()
+        often = len(self._taken_back) == _TAKEN_BACK and now - self._taken_back[0] < _CONTEST_SECONDS
+        self._taken_back.append(now)
+        return often
 
     def _proved(self, ours: bool) -> None:
         if self._proof is not None and not self._proof.done():

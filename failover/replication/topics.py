@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 
 import msgspec
 
@@ -83,7 +83,7 @@ class Topics:
     """Looks at both clusters' topics, one look after the other.
 
     ``seen``: what the last look found. ``looked``: whether there was one. ``recorded``: source topics with a position
-    on record.
+    on record. ``makes``: whether this process makes and enlarges target topics; where not, another one does.
 
     Invariants: nothing is ever deleted or made smaller; a topic that cannot be handled costs no other one its copy;
     what a cluster does not say for the moment leaves a pair as it was known before.
@@ -98,7 +98,9 @@ class Topics:
         *,
         loops: Loops | None = None,
         owners: Owners | None = None,
+        makes: Callable[[], bool] = lambda: True,
     ) -> None:
+        self._makes = makes
         self.seen = TopicsSeen()
         self.recorded: Collection[str] = ()
         self.looked = asyncio.Event()
@@ -121,6 +123,11 @@ class Topics:
         for notice in self.seen.news:
             _log.log(logging.WARNING if notice.code in _WARNINGS else logging.INFO, "%s", notice.text)
         return changes(before, self.seen)
+
+    @property
+    def awaited(self) -> bool:
+        """Says whether the source has partitions to be copied that the target lacks, or does not show."""
+        return sum(self.seen.wanted.values()) > len(self.seen.pairs)
 
     def targets(self) -> dict[str, str]:
         """Gives the target topic of each source topic that is copied, in whole or in part."""
@@ -147,12 +154,14 @@ class Topics:
     # -- one look --------------------------------------------------------------------------------
 
     async def _look(self) -> TopicsSeen:
-        look = _Look(self._flow, self.seen, self._loops)
+        makes = self._makes()
+        look = _Look(self._flow, self.seen, self._loops, makes=makes)
         sources = await self._listed(look)
         targets = await self._target.metadata({look.choice.targets[topic] for topic in sources})
         states = dict(targets.topics)
-        states |= await self._create(look, sources, states)
-        states |= await self._grow(look, sources, states)
+        if makes:
+            states |= await self._create(look, sources, states)
+            states |= await self._grow(look, sources, states)
         for topic, source in sources.items():
             look.pair(source, states[look.choice.targets[topic]])
         return look.seen()
@@ -250,7 +259,8 @@ class Topics:
 class _Look:
     """Gathers what one look finds."""
 
-    def __init__(self, flow: Flow, last: TopicsSeen, loops: Loops | None) -> None:
+    def __init__(self, flow: Flow, last: TopicsSeen, loops: Loops | None, *, makes: bool) -> None:
+        self._makes = makes
         self.choice = Choice({}, {}, [])
         self._flow = flow
         self._last = last
@@ -334,7 +344,7 @@ class _Look:
             if not _is_absent(target.fault):
                 self.refuse(source.name, "see", target.fault)
                 self.keep(source.name)
-            elif source.name not in self._faults:
+            elif self._makes and source.name not in self._faults:
                 self.refuse(source.name, "see", Fault(_ABSENT, target.fault.name, "made and not there yet"))
             self._wanted[source.name] = len(source.partitions)
             return

@@ -70,7 +70,8 @@ class Tracker:
     cycle ended (epoch ms), 0 before the first.
 
     Several may run: what they write agrees. ``open`` is to be called before the first cycle, and again after somebody
-    else may have written. ``leads``: ``run`` is at it, so that what is known is fresh.
+    else may have written. ``leads``: ``run`` is at it, so that what is known is fresh. ``terms``: so often has it begun
+    to lead.
     """
 
     def __init__(
@@ -89,7 +90,9 @@ class Tracker:
         self.looked: dict[str, int] = {}
         self.exact_at: dict[str, int] = {}
         self.cycled = 0
-        self.leads = False
+        self.terms = 0
+        self._lead: Callable[[], bool] = lambda: True
+        self._at_work = False
         self._source, self._target, self._log, self._syncs = source, target, log, syncs
         self._own_group = checkpoint_group(flow.source, flow.target)
         self._agenda = Agenda(options.interval)
@@ -109,6 +112,11 @@ class Tracker:
         self._of_ends: Aside[TopicPartition, OffsetAt] = Aside(
             lambda partitions: list_offsets(source, dict.fromkeys(partitions, LATEST))
         )
+
+    @property
+    def leads(self) -> bool:
+        """Says whether what is known is kept fresh here, and nobody else does it."""
+        return self._at_work and self._lead()
 
     def source_end(self, place: TopicPartition) -> int:
         """Gives a source partition's end as last read, by the target's name for it; -1 where it is not known."""
@@ -139,6 +147,7 @@ class Tracker:
 
     async def run(self, lead: Callable[[], bool] = lambda: True) -> None:
         """Works until cancelled whenever ``lead`` says so; what goes wrong is logged once, and tried again."""
+        self._lead = lead
         try:
             await self._run(lead)
         finally:
@@ -149,15 +158,16 @@ class Tracker:
         while True:
             started = time.monotonic()
             if not lead():
-                opened = self.leads = False
+                opened = self._at_work = False
                 await asyncio.sleep(min(self.options.interval, _LOOK_SECONDS))
                 continue
             try:
+                self.terms += not opened
                 if not opened or (not self._records and started >= self._again):
                     await self._try_open()
                     opened = True
                 await self.cycle()
-                self.leads = True
+                self._at_work = True
             except FailoverError as error:
                 hint = f"; {error.hint}" if error.hint else ""
                 self._troubles.tell(

@@ -80,7 +80,9 @@ def tracker(*, age: float = 0, **positions: dict[TopicPartition, int]) -> Any:
         for group, places in positions.items()
     }
     looked = dict.fromkeys(found, int((time.time() - age) * 1000))
-    return SimpleNamespace(leads=True, positions=found, looked=looked, options=SimpleNamespace(interval=5.0))
+    return SimpleNamespace(
+        leads=True, terms=1, positions=found, looked=looked, options=SimpleNamespace(interval=5.0)
+    )
 
 
 def sync(target: Target, known: Any, times: int = 1) -> GroupSync:

@@ -14,7 +14,7 @@ class Positions:
     def __init__(self, *answers):
         self.answers = list(answers)
 
-    async def other_writer(self, since_ms):
+    async def other_writer(self, since_ms, *, shard=None):
         assert since_ms == 5
         answer = self.answers.pop(0)
         if isinstance(answer, Exception):
