@@ -34,23 +34,36 @@ while runs.exists() != (action == "start"):
 class Applications:
     """Is a transactional producer and a consumer group, started and stopped by files as the hook says.
 
-    ``written``: values of committed transactions, ``read``: what the group consumed, wherever that was.
+    ``written``: values of committed transactions, ``aborted``: of others; ``read``: what the group consumed, wherever
+    that was. ``aliases``: what the flow calls the pair's two clusters; ``remote``: what the topic's copy is called.
     """
 
-    def __init__(self, pair: Pair, folder: Path, topic: str, group: str) -> None:
+    def __init__(
+        self,
+        pair: Pair,
+        folder: Path,
+        topic: str,
+        group: str,
+        *,
+        aliases: tuple[str, str] = ("a", "b"),
+        remote: str = "",
+    ) -> None:
         self.written: list[bytes] = []
+        self.aborted: list[bytes] = []
         self.read: Counter[bytes] = Counter()
         self.faults: list[str] = []
         self.hook = folder / "hook.py"
         self.hook.write_text(HOOK)
-        self._pair, self._folder, self._topic, self._group = pair, folder, topic, group
+        self.aliases, self.folder = aliases, folder
+        self._pair, self._topic, self._group = pair, topic, group
+        self._remote = remote or f"{aliases[0]}.{topic}"
         self._end = threading.Event()
         self._next = 0
         work: dict[str, Callable[[str], None]] = {"producers": self._produce, "consumers": self._consume}
         self._threads = [
             threading.Thread(target=self._watch, args=(what, alias, work[what]), daemon=True)
             for what in work
-            for alias in ("a", "b")
+            for alias in aliases
         ]
 
     def __enter__(self) -> Self:
@@ -64,23 +77,24 @@ class Applications:
             thread.join(30)
 
     def start(self, what: str, alias: str) -> None:
-        (self._folder / f"wanted.{what}.{alias}").touch()
+        (self.folder / f"wanted.{what}.{alias}").touch()
 
     def stop(self, what: str, alias: str) -> None:
-        (self._folder / f"wanted.{what}.{alias}").unlink()
-        while (self._folder / f"runs.{what}.{alias}").exists():
+        (self.folder / f"wanted.{what}.{alias}").unlink()
+        while (self.folder / f"runs.{what}.{alias}").exists():
             time.sleep(0.02)
 
     @property
     def called(self) -> list[str]:
         """Is how the hook was called."""
-        return (self._folder / "called").read_text().splitlines()
+        return (self.folder / "called").read_text().splitlines()
 
     def _settings(self, alias: str) -> dict[str, Any]:
-        return self._pair.lab.client_settings(alias, user=APP, mechanism="SCRAM-SHA-512")
+        cluster = self._pair.source if alias == self.aliases[0] else self._pair.target
+        return self._pair.lab.client_settings(cluster, user=APP, mechanism="SCRAM-SHA-512")
 
     def _watch(self, what: str, alias: str, work: Callable[[str], None]) -> None:
-        runs = self._folder / f"runs.{what}.{alias}"
+        runs = self.folder / f"runs.{what}.{alias}"
         while not self._end.is_set():
             if self._wanted(what, alias):
                 runs.touch()
@@ -92,7 +106,7 @@ class Applications:
             time.sleep(0.02)
 
     def _wanted(self, what: str, alias: str) -> bool:
-        return not self._end.is_set() and (self._folder / f"wanted.{what}.{alias}").exists()
+        return not self._end.is_set() and (self.folder / f"wanted.{what}.{alias}").exists()
 
     def _produce(self, alias: str) -> None:
         from confluent_kafka import KafkaException, Producer
@@ -109,11 +123,13 @@ class Applications:
                     producer.produce(self._topic, value, value)
                 producer.flush(10)
                 if self._next % 25 == 0:
+                    self.aborted += values
                     producer.abort_transaction(10)
                     continue
                 producer.commit_transaction(10)
             except KafkaException:
                 # Shut out in the middle of a transaction, which is lost: as applications do, begin with a new producer.
+                self.aborted += values
                 time.sleep(0.5)
                 return
             else:
@@ -131,7 +147,7 @@ class Applications:
             "topic.metadata.refresh.interval.ms": 1000,
         }
         consumer = Consumer(settings, logger=SILENT)
-        consumer.subscribe([self._topic] if alias == "a" else [f"a.{self._topic}", self._topic])
+        consumer.subscribe([self._topic] if alias == self.aliases[0] else [*{self._remote, self._topic}])
         while self._wanted("consumers", alias):
             batch = [message for message in consumer.consume(100, 0.1) if message.error() is None]
             self.read.update(bytes(message.value() or b"") for message in batch)

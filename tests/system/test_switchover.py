@@ -44,7 +44,9 @@ def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothin
     with rights(mm2, topic, group), Applications(mm2, tmp_path, topic, group) as applications:
         applications.start("consumers", "a")
         applications.start("producers", "a")
-        mm2.a.until(lambda: len(applications.written) >= 200 and applications.read.total() >= 100, what="traffic")
+        mm2.a.until(
+            lambda: len(applications.written) >= 200 and applications.read.total() >= 100, what="traffic", seconds=90
+        )
         mm2.wait_mirrored(topic)
         ran = mm2.run_cli(
             *("--set", f"a->b.topics={re.escape(topic)}"),  # the pair's other topics are other tests' own
@@ -63,12 +65,16 @@ def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothin
         record = json.loads(ran.out)
         moved = len(applications.written)
         mm2.b.until(
-            lambda: len(applications.written) >= moved + 100 or applications.faults, what="traffic on the standby"
+            lambda: len(applications.written) >= moved + 100 or applications.faults,
+            what="traffic on the standby",
+            seconds=90,
         )
         assert applications.faults == []
         applications.stop("producers", "b")
         mm2.b.until(
-            lambda: applications.read.total() >= len(applications.written), what="the group reads what there is"
+            lambda: not Counter(applications.written) - applications.read,
+            what="the group reads what there is",
+            seconds=90,
         )
         applications.stop("consumers", "b")
         assert applications.faults == []
@@ -78,7 +84,9 @@ def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothin
             "start consumers b",
             "start producers b",
         ]
-        assert applications.read == Counter(applications.written)
+        # The real MirrorMaker 2 copies what was aborted like any other record: the standby's consumers meet those that
+        # no committed record followed. Nothing else comes beside what was written, and nothing twice.
+        assert applications.read - Counter(applications.written) <= Counter(set(applications.aborted))
     results = {step["id"]: step.get("result", {}) for step in record["steps"]}
     assert results["plan"]["reread"] == results["plan"]["skipped"] == 0
     assert results["mirror-finishes"]["records"] == 0
