@@ -167,7 +167,7 @@ def acl_missing(look: Look) -> Iterator[Finding]:
         "acl-missing",
         Severity.WARNING,
         some([*(acl.principal for acl in acls), *(f"User:{user.name}" for user in users)]),
-        f"{' and '.join(what)} of {source} for this flow's topics and groups are not on {target}",
+        f"missing on {target}: {' and '.join(what)} that {source} has for this flow's topics and groups",
         "failover plan --format kafka-acls prints the commands that create them",
     )
 

@@ -53,7 +53,7 @@ def topic_not_mirrored(facts: HealthFacts) -> Iterator[Finding]:
             "topic-not-mirrored",
             Severity.WARNING,
             some(missing),
-            f"{count(len(missing), 'topic')} of the flow not on {alias}: {some(missing)}",
+            f"{count(len(missing), 'topic')} of the flow missing on {alias}: {some(missing)}",
             f"new topics come within {facts.refresh_seconds} s (refresh.topics.interval.seconds); after that see the "
             "mirror's log for the topic's name, and its right to create topics",
         )

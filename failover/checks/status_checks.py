@@ -29,14 +29,14 @@ class Limits(msgspec.Struct, frozen=True):
 
 
 def status_findings(status: Status, limits: Limits) -> Iterator[Finding]:
-    """Runs the checks of a status."""
+    """Runs the checks of a status, causes first."""
     yield from source_silent(status)
+    yield from connectors_not_running(status)
     yield from groups_not_ready(status)
     yield from replication_lag(status, limits)
     yield from heartbeat_stale(status, limits)
     yield from position_outside(status)
     yield from tasks_idle(status, limits)
-    yield from connectors_not_running(status)
 
 
 def source_silent(status: Status) -> Iterator[Finding]:
@@ -152,16 +152,27 @@ def tasks_idle(status: Status, limits: Limits) -> Iterator[Finding]:
 
 def connectors_not_running(status: Status) -> Iterator[Finding]:
     """Kafka Connect says that a connector, or a task of one, does not run."""
+    halted: dict[str, list[str]] = {}
     for one in status.connectors:
         if one.state == "RUNNING" and all(task == "RUNNING" for task in one.tasks):
             continue
-        failed = "FAILED" in (one.state, *one.tasks)
+        if "FAILED" not in (one.state, *one.tasks):
+            halted.setdefault(f"{one.state}, with {some(one.tasks) or 'no'} tasks", []).append(one.name)
+            continue
         reason = f": {one.reason}" if one.reason else ""
         yield Finding(
             "connector-not-running",
-            Severity.ERROR if failed else Severity.WARNING,
+            Severity.ERROR,
             one.name,
             f"connector {one.name} is {one.state}, its tasks {some(one.tasks) or 'none'}{reason}",
             # Strimzi's names hold ->, which a shell takes for its own
-            f"failover connect {'restart' if failed else 'resume'} {shlex.quote(one.name)}",
+            f"failover connect restart {shlex.quote(one.name)}",
+        )
+    for state, names in halted.items():
+        yield Finding(
+            "connector-not-running",
+            Severity.WARNING,
+            some(names),
+            f"{count(len(names), 'connector')} {'is' if len(names) == 1 else 'are'} {state}: {some(names)}",
+            f"failover connect resume {' '.join(map(shlex.quote, names))}",
         )

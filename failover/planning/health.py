@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 from failover.checks.health_checks import WEEKLY, release
+from failover.checks.look import count
 from failover.model.health import CheckPoint, Health, HealthFacts, Lag, Period, PointName, Result
 from failover.model.plan import Finding, Severity
 from failover.model.status import Status
@@ -80,7 +81,7 @@ def lags(status: Status) -> Iterator[Lag]:
         oldest,
         f"source end less kept positions, {len(kept):,} partitions; the newest's age"
         if kept
-        else "no positions are kept on the target (on Kafka Connect: GET /connectors/NAME/offsets)",
+        else "none is kept on the target: failover connect offsets",
     )
 
 
@@ -102,7 +103,7 @@ def _lag(facts: HealthFacts) -> str | None:
     cost = facts.status.cost
     if cost.records is None:
         return None
-    return f"{cost.records:,} records" + ("" if cost.seconds is None else f", {cost.seconds:,.0f} s")
+    return count(cost.records, "record") + ("" if cost.seconds is None else f", {cost.seconds:,.0f} s")
 
 
 def _heartbeat(facts: HealthFacts) -> str | None:
@@ -117,20 +118,20 @@ def _checkpoints(facts: HealthFacts) -> str | None:
 
 def _groups(facts: HealthFacts) -> str | None:
     cost = facts.status.cost
-    return f"{cost.groups_ready:,} of {cost.groups:,} groups"
+    return f"{cost.groups_ready:,} of {count(cost.groups, 'group')}"
 
 
 def _connectors(facts: HealthFacts) -> str | None:
     states = facts.status.connectors
     if states:
         tasks = sum(len(one.tasks) for one in states)
-        return f"{len(states)} connectors and {tasks} tasks run"
+        return f"{count(len(states), 'connector')} and {count(tasks, 'task')} run"
     running = [one for one in facts.status.replicators if one.running]
     return "; ".join(f"{one.program}: {one.detail}" for one in running) or None
 
 
 def _topics(facts: HealthFacts) -> str | None:
-    return f"{len(facts.snapshot.mirrored):,} topics" if facts.snapshot.source.status.answers else None
+    return count(len(facts.snapshot.mirrored), "topic") if facts.snapshot.source.status.answers else None
 
 
 def _acls(facts: HealthFacts) -> str | None:
@@ -140,7 +141,12 @@ def _acls(facts: HealthFacts) -> str | None:
 
 
 def _settings(facts: HealthFacts) -> str | None:
-    return f"{len(facts.target.settings):,} topics compared" if facts.source.settings else None
+    both = [
+        topic
+        for topic, source_topic in facts.snapshot.mirrored.items()
+        if topic in facts.target.settings and source_topic in facts.source.settings
+    ]
+    return f"{count(len(both), 'topic')} compared" if facts.source.settings else None
 
 
 def _partitions(facts: HealthFacts) -> str | None:
@@ -235,7 +241,7 @@ _POINTS = (
 )
 
 _UNKNOWN = {
-    "connectors": "nothing on the target tells who copies; failover connect status asks Kafka Connect",
+    "connectors": "nothing on the target tells; failover connect status asks Kafka Connect",
     "lag": "nothing tells how far the mirror is",
     "heartbeat": "no heartbeat is mirrored",
     "checkpoints": "no group has a checkpoint",

@@ -80,7 +80,7 @@ def make_status(looks: Looks, limits: Limits = Limits()) -> Status:  # noqa: B00
         skipped=looks.beside.skipped,
         findings=(),
     )
-    findings = [*_of_plan(looks.plan), *status_findings(status, limits)]
+    findings = [*status_findings(status, limits), *_of_plan(looks.plan)]
     findings.sort(key=lambda finding: _ORDER[finding.severity])
     heaviest = findings[0].severity if findings else Severity.INFO
     words = {Severity.ERROR: Readiness.NOT_READY, Severity.WARNING: Readiness.WARNINGS}

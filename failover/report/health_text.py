@@ -17,7 +17,7 @@ LAGS = ("LAG BY", "RECORDS", "SECONDS", "FROM")
 
 def health_text(health: Health, *, verbosity: int = 0, width: int = 100) -> str:
     """Writes the list, the lag by each way, and what to do about what is not well."""
-    lines = [headline(health), ""]
+    lines = [headline(health), _counted(health), ""]
     rows = [(point.name, point.result, point.detail) for point in _points(health)]
     lines.append(table(("CHECK", "RESULT", "ANSWER"), rows, width=width))
     lines += ["", table(LAGS, [_lag(lag) for lag in health.lags], width=width, numbers=frozenset({"RECORDS"}))]
@@ -34,7 +34,7 @@ def health_text(health: Health, *, verbosity: int = 0, width: int = 100) -> str:
 
 def health_markdown(health: Health) -> str:
     """Writes the same as Markdown, every finding with it."""
-    lines = [f"# {inert_markdown(headline(health))}", ""]
+    lines = [f"# {inert_markdown(headline(health))}", "", _counted(health), ""]
     lines += markdown_table(CHECKS, [_point(point) for point in health.points])
     lines += ["", *markdown_table(LAGS, [_lag(lag) for lag in health.lags])]
     if health.findings:
@@ -44,14 +44,21 @@ def health_markdown(health: Health) -> str:
 
 def headline(health: Health) -> str:
     """Says how it went, for which list and flow, when."""
-    results = Counter(point.result for point in health.points)
     severities = Counter(finding.severity for finding in health.findings)
     errors, warnings = severities[Severity.ERROR], severities[Severity.WARNING]
     said = ", ".join(things(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number)
     flow = f"{inert_line(health.source.alias)} -> {inert_line(health.target.alias)}"
-    well = f"{results['ok']} of {len(health.points)} checks are well"
     state = f"NOT WELL: {said}" if said else "WELL"
-    return f"{state}   {flow}   {health.period}   {moment(health.taken)}   {well}"
+    return f"{state}   {flow}   {health.period}   {moment(health.taken)}"
+
+
+def _counted(health: Health) -> str:
+    results = Counter(point.result for point in health.points)
+    words = {"ok": "well", "remark": "with a remark", "warning": "with a warning", "error": "with an error"}
+    counted = [(number, words.get(result, result)) for result, number in results.items()]
+    return f"{things(len(health.points), 'check')}: " + ", ".join(
+        f"{number} {said}" for number, said in sorted(counted)[::-1]
+    )
 
 
 def _points(health: Health) -> list[CheckPoint]:

@@ -18,7 +18,7 @@ FOLD = 30
 PARTITIONS = ("TOPIC", "PARTITION", "SOURCE END", "MIRRORED TO", "LAG", "SECONDS", "KNOWN BY", "LAST RECORD")
 GROUPS = ("GROUP", "READY", "ON SOURCE", "ON TARGET", "CHECKPOINT", "EXACT", "RE-READ", "WHY")
 _NUMBERS = frozenset({"PARTITION", "SOURCE END", "MIRRORED TO", "LAG", "SECONDS", "RE-READ"})
-_REASONS = {"newer-than-checkpoints": "nothing on the target tells where it stands"}
+_REASONS = {"newer-than-checkpoints": "no checkpoint of it yet"}
 _SIGNS = {"exact": "", "at-most": "<= ", "at-least": ">= ", None: ""}
 
 
@@ -105,7 +105,9 @@ def answers(status: Status) -> Iterator[tuple[str, str]]:
         return
     yield "HEARTBEAT", _heartbeat(status)
     programs = [f"{inert_line(one.program)} ({inert_line(one.detail)})" for one in status.replicators]
-    yield "COPIED BY", "; ".join(programs) or "nothing on the target tells (MM2 on Kafka Connect leaves no sign there)"
+    if programs or not status.connectors:
+        told = "; ".join(programs) or "nothing on the target tells (MM2 on Kafka Connect leaves no sign there)"
+        yield "COPIED BY", told
     if status.connectors:
         words = [
             f"{inert_line(one.name)} {one.state}, tasks {' '.join(one.tasks) or 'none'}" for one in status.connectors

@@ -8,6 +8,7 @@ from statistics import median
 from failover.report.inert import inert_line
 from failover.report.table import labelled, table
 from failover.report.values import duration, moment, things
+from failover.runbook.kinds import KINDS, kind
 from failover.runbook.playbook import Playbook, Step, Value, Variable, When
 from failover.runbook.record import RunRecord
 from failover.runbook.runner import Preview
@@ -69,7 +70,9 @@ def _short(value: Value) -> str:
 def _next(record: RunRecord) -> str:
     if record.outcome in ("done", "undone"):
         return f"In full: failover show {record.id}"
-    back = "" if record.final else f"; to put back what was done: failover run --resume {record.id} --undo"
+    touched = [step for step in record.steps if step.begun is not None]
+    acted = any(step.uses not in KINDS or kind(step.uses).acts for step in touched)
+    back = f"\nPut back what was done: failover run --resume {record.id} --undo" if acted and not record.final else ""
     return f"Go on: failover run --resume {record.id}{back}"
 
 

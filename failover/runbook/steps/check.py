@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from failover.model.plan import Finding
 
 CheckName = Literal["readiness", "daily", "weekly", PointName]
-_KEPT = "checkup"
+_KEPT, _TOLD = "checkup", "told"
+_SHOWN = 5
+"""Findings told in full where a step has more of them."""
 
 
 class Check(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -57,32 +59,32 @@ class CheckKind(Kind[Check]):
 
     parameters = Check
     results = {  # noqa: RUF012 - a class's constant
+        "answers": "each point with its answer",
         "well": "points that are well, or have remarks alone",
         "errors": "findings",
         "warnings": "findings",
         "unknown": "points that nobody can tell",
-        "answers": "each point with its answer",
     }
     acts = False
 
     def preview(self, given: Check, context: Context) -> str:
         answers = _answers(given, context)
-        answers.judge(given.fail_on)
+        _judge(answers, given, context)
         return f"looked: {'; '.join(answers.told)}"
 
     def run(self, given: Check, context: Context) -> Result:
         answers = _answers(given, context)
-        answers.judge(given.fail_on)
+        _judge(answers, given, context)
         for finding in answers.findings:
             if finding.severity is not Severity.INFO:
                 context.say(f"{finding.severity}: {finding.message}")
                 context.say(f"  to do: {finding.remedy}")
         return {
+            "answers": answers.told,
             "well": sum(result in ("ok", "remark") for _, result, _ in answers.points),
             "errors": answers.count(Severity.ERROR),
             "warnings": answers.count(Severity.WARNING),
             "unknown": len(answers.unknown),
-            "answers": answers.told,
         }
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
@@ -114,24 +116,39 @@ class _Answers(NamedTuple):
     def count(self, severity: Severity) -> int:
         return sum(finding.severity is severity for finding in self.findings)
 
-    def judge(self, fail_on: str) -> None:
-        """Raises ``NotWell`` where something weighs as much as ``fail_on``."""
-        errors, warnings = self.count(Severity.ERROR), self.count(Severity.WARNING)
-        failing = [f for f in self.findings if f.severity is Severity.ERROR]
-        if fail_on != "error":
-            failing += [f for f in self.findings if f.severity is Severity.WARNING]
-        unknown = self.unknown if fail_on == "unknown" else []
-        if not failing and not unknown:
-            return
-        counted = [things(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
-        said = [finding.message for finding in failing[:3]]
-        said += [f"{things(len(failing) - 3, 'finding')} more"] if len(failing) > 3 else []
-        if unknown:
-            counted.append(f"{len(unknown)} unknown")
-            said.append(f"nobody can tell: {', '.join(unknown)}")
-        hints = [finding.remedy for finding in failing[:3]] or ["failover health weekly says why it is not known"]
-        hint = hints[0] if len(hints) == 1 else " ".join(f"({number}) {text}" for number, text in enumerate(hints, 1))
-        raise NotWell(f"{', '.join(counted)}: {'; '.join(said)}", exit_code=3 if errors else 4, hint=hint)
+    def failing(self, fail_on: str) -> list[Finding]:
+        weights = (Severity.ERROR,) if fail_on == "error" else (Severity.ERROR, Severity.WARNING)
+        return [finding for finding in self.findings if finding.severity in weights]
+
+
+def _judge(answers: _Answers, given: Check, context: Context) -> None:
+    """Raises ``NotWell`` where something weighs enough; what another step of this run told already is only counted."""
+    failing = answers.failing(given.fail_on)
+    unknown = answers.unknown if given.fail_on == "unknown" else []
+    if not failing and not unknown:
+        return
+    errors, warnings = answers.count(Severity.ERROR), answers.count(Severity.WARNING)
+    counted = [things(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
+    by: dict[Finding, str] = context.reach.kept.setdefault(_TOLD, {})
+    fresh = [finding for finding in failing if by.setdefault(finding, context.step_id) == context.step_id]
+    said = [finding.message for finding in fresh[:_SHOWN]]
+    hints = [finding.remedy for finding in fresh[:_SHOWN]]
+    if unknown:
+        counted.append(f"{len(unknown)} unknown")
+        said.append(f"nobody can tell: {', '.join(unknown)}")
+        hints.append("failover health weekly says why it is not known")
+    if len(fresh) > _SHOWN:
+        said.append(f"{things(len(fresh) - _SHOWN, 'finding')} more")
+        hints.append("failover health weekly tells all")
+    told = f": {_numbered(said)}" if said else ", told by the steps before"
+    hint = _numbered(hints) or "failover health weekly tells them together"
+    raise NotWell(f"{', '.join(counted)}{told}", exit_code=3 if errors else 4, hint=hint)
+
+
+def _numbered(texts: Sequence[str]) -> str:
+    if len(texts) < 2:
+        return "".join(texts)
+    return " ".join(f"({number}) {text}" for number, text in enumerate(texts, 1))
 
 
 def _answers(given: Check, context: Context) -> _Answers:
@@ -142,10 +159,10 @@ def _answers(given: Check, context: Context) -> _Answers:
         if name == "readiness":
             status = checkup.status(_limits(given, look, readiness=True))
             words = {"ready": "ok", "warnings": "warning", "not-ready": "error"}
-            points[name] = (name, words[status.readiness], "" if status.findings else "a failover could begin now")
+            well = status.readiness == "ready"
+            said = "a failover could begin now" if well else status.findings[0].message
+            points[name] = (name, words[status.readiness], said)
             found += status.findings
-            if status.findings:
-                points[name] = (name, words[status.readiness], status.findings[0].message)
             continue
         period = name if name in ("daily", "weekly") else "daily" if name in _points("daily") else "weekly"
         health = checkup.health(period, _limits(given, look))

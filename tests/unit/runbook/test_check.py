@@ -140,9 +140,25 @@ def test_an_error_is_3_and_every_remedy_is_told(ward):
     ward.flow.b.topic_configs["a.orders"]["retention.ms"] = "86400000"
     failed = ward.failure("{checks: [weekly], fail_on: warning}")
     assert failed.exit_code == 3
-    assert failed.message.startswith("1 error, 1 warning: mm2-offsets.a.internal on b has cleanup.policy=delete")
+    assert failed.message.startswith("1 error, 1 warning: (1) mm2-offsets.a.internal on b has cleanup.policy=delete")
     assert failed.hint.startswith("(1) ")
     assert "(2) MM2 copies what is set on the topic itself" in failed.hint
+    # told by another step of the run, they are counted
+    playbook = parse(
+        "name: x\ndescription: x\nsteps:\n"
+        "  - {id: first, title: T, uses: check, on_failure: continue,\n"
+        "     with: {checks: [disk, configs], fail_on: warning}}\n"
+        "  - {id: whole, title: T, uses: check, on_failure: stop, with: {checks: [weekly], fail_on: warning}}\n",
+        "x.yaml",
+    )
+    ward.reach.kept.clear()
+    runner, end = ward.run(playbook)
+    first, whole = (runner.state.steps[name].failure for name in ("first", "whole"))
+    assert first is not None
+    assert first.message == failed.message
+    assert whole is not None
+    assert whole.message == "1 error, 1 warning, told by the steps before"
+    assert end.exit_code == 3
     # a day's list does not hold these
     assert ward.gate("{checks: [daily], fail_on: warning}")[1].exit_code == 0
 
