@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import TypeAlias
 
 from failover.inventory.flow import Flow
@@ -37,9 +38,11 @@ def mm2_answers(
     answers = {group: {tp: seen.downstream for tp, seen in found.items()} for group, found in checkpoints.items()}
     stores: dict[TopicPartition, LatestSyncStore | OffsetSyncStore | None] = {}
     left = MAX_SYNCS
+    # Names come again for every partition of every group.
+    takes_group, takes_topic = cache(flow.groups.matches), cache(flow.topics.should_replicate)
     for each in questions:
         source = each.source
-        if each.group in checkpoints or not _takes(flow, each):
+        if each.group in checkpoints or not (takes_group(each.group) and takes_topic(source.topic)):
             continue
         if source not in stores:
             own = syncs.get(source)
@@ -54,7 +57,3 @@ def mm2_answers(
         if not isinstance(found, Untranslatable):
             answers.setdefault(each.group, {})[each.target] = found
     return answers
-
-
-def _takes(flow: Flow, question: Question) -> bool:
-    return flow.groups.matches(question.group) and flow.topics.should_replicate(question.source.topic)

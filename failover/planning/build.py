@@ -244,11 +244,10 @@ class _Builder:
         """``--create-group``: the topics named by hand, since the group itself names none."""
         return [topic for topic in self.snapshot.mirrored if self.wanted and self._wants(topic)]
 
-    def _partition_count(self, topic: str, traces: Iterable[TopicPartition]) -> int:
+    def _partition_count(self, topic: str, known: int) -> int:
         """Counts the partitions to decide: all of the topic, so that none is left out silently."""
         target = self.snapshot.target.topics.get(topic)
         source = self.snapshot.source.topics.get(self.snapshot.mirrored.get(topic, topic))
-        known = max((tp.partition + 1 for tp in traces if tp.topic == topic), default=0)
         return max(known, target.partitions if target else 0, source.partitions if source else 0)
 
     def _place(self, tp: TopicPartition) -> _Place:
@@ -285,9 +284,13 @@ class _Builder:
         info = target.groups.get(group)
         by_time = {} if snapshot.by_time is None else snapshot.by_time.offsets
         back = snapshot.gone_back if self.options.rewind_by else None
+        known_partitions: dict[str, int] = {}
+        for tp in traces:
+            if known_partitions.get(tp.topic, 0) <= tp.partition:
+                known_partitions[tp.topic] = tp.partition + 1
         views = []
         for topic in topics:
-            for number in range(self._partition_count(topic, traces)):
+            for number in range(self._partition_count(topic, known_partitions.get(topic, 0))):
                 tp = TopicPartition(topic, number)
                 place, checkpoint = self._place(tp), checkpoints.get(tp)
                 views.append(

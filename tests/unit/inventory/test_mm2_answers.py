@@ -8,6 +8,7 @@ import pytest
 
 from failover.inventory import mm2_answers
 from failover.inventory.selection import Selection
+from failover.mm2.topic_selection import TopicSelection
 from failover.model.names import TopicPartition
 from tests.unit.inventory.scene import Scene, flow
 
@@ -49,6 +50,25 @@ def test_a_checkpoint_is_the_answer_and_its_absence_beside_one_too(tmp_path: Pat
     scene.a.group("g", {ORDERS: 950, SECOND: 900})
     scene.checkpoint("g", "a.orders", 450, 401)
     assert scene.look().mm2_answers == {"g": {REMOTE: 401}}
+
+
+def test_filters_are_asked_once_a_name_however_many_partitions_and_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scene = made(tmp_path)
+    for number in range(50):
+        scene.a.group(f"g{number}", {ORDERS: 950, SECOND: 900})
+    asked: list[str] = []
+    decide = TopicSelection.should_replicate
+
+    def counted(topics: TopicSelection, topic: str) -> bool:
+        asked.append(topic)
+        return decide(topics, topic)
+
+    monkeypatch.setattr(TopicSelection, "should_replicate", counted)
+    answers = scene.look().mm2_answers
+    assert len(answers) == 50
+    assert asked.count("orders") < 5
 
 
 def test_with_the_source_down_only_checkpoints_answer(tmp_path: Path) -> None:
