@@ -369,7 +369,7 @@ class Side:
                 asynchronous=False,
             )
 
-    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 30, every: float = 0.05) -> Any:
+    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 90, every: float = 0.05) -> Any:
         """Polls until ``check()`` returns something true and returns it; raises LabError naming ``what``."""
         deadline = time.monotonic() + seconds
         while not (value := check()):

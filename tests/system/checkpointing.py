@@ -44,7 +44,7 @@ class Checkpointer:
                 start_new_session=True,
             )
 
-    def says(self, words: str, *, times: int = 1, seconds: float = 30) -> None:
+    def says(self, words: str, *, times: int = 1, seconds: float = 90) -> None:
         """Waits until the log holds these words so often."""
 
         def said() -> bool:
@@ -88,7 +88,7 @@ def kept(pair: Pair, source: str | None = None) -> Exact:
 
 
 def wait_kept(
-    pair: Pair, group: str, place: tuple[str, int], upstream: int, *, source: str | None = None, seconds: float = 30
+    pair: Pair, group: str, place: tuple[str, int], upstream: int, *, source: str | None = None, seconds: float = 90
 ) -> Position:
     """Waits until a group's commit is on record, exactly."""
 

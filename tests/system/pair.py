@@ -98,7 +98,7 @@ class Pair:
 
     # -- the mirror ----------------------------------------------------------------------------
 
-    def wait_mirrored(self, topic: str, *, flow: str | None = None, identity: bool = False, seconds: float = 60) -> str:
+    def wait_mirrored(self, topic: str, *, flow: str | None = None, identity: bool = False, seconds: float = 90) -> str:
         """Waits until the target holds what the source holds now; returns the topic's name there."""
         remote = topic if identity else f"{flow or self.source}.{topic}"
         wanted = {partition: len(records) for partition, records in self.a.read(topic).items()}
@@ -129,7 +129,7 @@ class Pair:
         *,
         upstream: int | None = None,
         flow: str | None = None,
-        seconds: float = 60,
+        seconds: float = 90,
     ) -> Checkpoint:
         """Waits for a checkpoint of a source topic's partition, made for the commit ``upstream`` or a later one."""
         key = (group, f"{flow or self.source}.{topic}", partition)

@@ -104,7 +104,7 @@ class Worker:
         """Gives the lines of the log that hold all of these words."""
         return [line for line in self.log.splitlines() if all(word in line for word in words)]
 
-    def says(self, *words: str, times: int = 1, seconds: float = 30) -> list[str]:
+    def says(self, *words: str, times: int = 1, seconds: float = 90) -> list[str]:
         """Waits for so many lines that hold all of these words."""
         found: list[str] = self.until(
             lambda: lines if len(lines := self.lines(*words)) >= times else None,
@@ -113,7 +113,7 @@ class Worker:
         )
         return found
 
-    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 30) -> Any:
+    def until(self, check: Callable[[], Any], *, what: str, seconds: float = 90) -> Any:
         """Polls until ``check()`` gives something true; raises LabError with the log's end when it ends before."""
 
         def either() -> Any:
@@ -127,7 +127,7 @@ class Worker:
         except LabError as error:
             raise LabError(f"{error}\n{tail(self._path, 20)}") from error
 
-    def copied(self, *topics: str, isolation: Isolation = "read_uncommitted", seconds: float = 30) -> tuple[Copy, Copy]:
+    def copied(self, *topics: str, isolation: Isolation = "read_uncommitted", seconds: float = 90) -> tuple[Copy, Copy]:
         """Waits until the target holds as many records of each partition as the source; gives both sides' records."""
         wanted = self.flow.read(topics, isolation=isolation)
         names = {self.flow.remote(topic): topic for topic in topics}
@@ -149,7 +149,7 @@ class Worker:
                 self._code = found.si_status if found.si_code == os.CLD_EXITED else -found.si_status
         return self._code
 
-    def ended(self, *, seconds: float = 30) -> int:
+    def ended(self, *, seconds: float = 90) -> int:
         """Waits until it has ended by itself; gives its exit code."""
         self.flow.pair.b.until(lambda: self.code() is not None, what=f"{self.name} ends", seconds=seconds)
         return self._code or 0
@@ -284,7 +284,7 @@ class Reading:
             elif not (error.retriable() or error.name() == "UNKNOWN_TOPIC_OR_PART"):
                 raise LabError(f"reading {tp} failed: {error}")
 
-    def to_the_end(self, *, seconds: float = 30) -> Copy:
+    def to_the_end(self, *, seconds: float = 90) -> Copy:
         """Reads on to the end of every partition that is there."""
         deadline = time.monotonic() + seconds
         while self._open:

@@ -88,7 +88,7 @@ class Worker:
     def says(self, text: str) -> bool:
         return text in self.log.read_text(errors="replace")
 
-    def wait_says(self, text: str, *, seconds: float = 30) -> None:
+    def wait_says(self, text: str, *, seconds: float = 90) -> None:
         """Waits until its log holds a text; an end before that is a failure."""
         deadline = time.monotonic() + seconds
         while not self.says(text):

@@ -85,7 +85,7 @@ def traffic(*places: tuple[Side, str]) -> Iterator[None]:
             thread.join()
 
 
-def same(source: Side, topic: str, target: Side, copy: str, *, seconds: float = 30) -> int:
+def same(source: Side, topic: str, target: Side, copy: str, *, seconds: float = 90) -> int:
     """Waits until a copy equals its original; gives how many records that are."""
     with Reading(source, [topic]) as reading:
         wanted = contents(reading.to_the_end())
