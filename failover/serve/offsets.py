@@ -28,8 +28,6 @@ _KEYS = {
     CHECKPOINT: (("group", "topic"), ("partition",)),
     HEARTBEAT: (("sourceClusterAlias", "targetClusterAlias"), ()),
 }
-_ORDER = ("cluster", "partition", "topic", "group", "sourceClusterAlias", "targetClusterAlias")
-"""How Java's HashMap orders the keys of MM2, and so how its messages show them."""
 
 
 class Altered(NamedTuple):
@@ -170,9 +168,15 @@ def _not_negative(found: Mapping[str, Any], key: str, what: str) -> None:
 def _java(value: Any) -> str:
     """Shows a value as Java's ``toString`` does."""
     if isinstance(value, dict):
-        known = [key for key in _ORDER if key in value]
-        keys = known + [key for key in value if key not in known]
-        return "{" + ", ".join(f"{key}={_java(value[key])}" for key in keys) + "}"
+        return "{" + ", ".join(f"{key}={_java(value[key])}" for key in sorted(value, key=_place)) + "}"
     if isinstance(value, list):
         return "[" + ", ".join(map(_java, value)) + "]"
     return json.dumps(value) if value is None or isinstance(value, bool) else str(value)
+
+
+def _place(key: str) -> int:
+    """Gives where Java's HashMap of the usual size has a key, and so in which order it shows several."""
+    hashed = 0
+    for character in key:
+        hashed = (31 * hashed + ord(character)) & 0xFFFFFFFF
+    return (hashed ^ hashed >> 16) & 15

@@ -40,7 +40,9 @@ def application(
     async def show_metrics(_: web.Request) -> web.Response:
         return web.Response(body=(metrics() + process.render()).encode(), headers={"Content-Type": CONTENT_TYPE})
 
-    async def show_health(_: web.Request) -> web.Response:
+    async def show_health(request: web.Request) -> web.Response:
+        if "alive" in request.query:
+            return web.json_response({"status": "alive", "message": "this process answers"})
         state = health()
         status, message = _HEALTH[state]
         return web.json_response({"status": state, "message": message}, status=status)

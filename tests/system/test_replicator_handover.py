@@ -93,7 +93,7 @@ def test_a_position_set_by_hand(pair: Pair) -> None:
     assert len(foreign) == 50
 
     key = f'["MirrorSourceConnector",{{"cluster":"{flow.source}","partition":0,"topic":"{topic}"}}]'
-    header = f'failover:{{"v":1,"d":{pair.ends("b", remote)[0][1]},"e":0}}'
+    header = 'failover:{"v":1,"set":true}'
     pair.lab.run_tool(
         *("org.apache.kafka.tools.ConsoleProducer", "--bootstrap-server", pair.bootstrap("b")),
         *("--topic", f"mm2-offsets.{flow.source}.internal"),

@@ -235,3 +235,81 @@ def test_loggers(both: Both) -> None:
         "PUT", "/admin/loggers/failover.replicate?scope=cluster", {"level": "INFO"}
     )
     assert ours_cluster == theirs_cluster == (204, None)
+
+
+def bodies(flow: str) -> Iterator[object]:
+    """Gives what one may send to alter offsets: right, wrong and strange, for all three connectors."""
+    source, target = flow.split("->")
+    part = {"cluster": source, "partition": 0, "topic": "t.x"}
+    group = {"group": "g", "partition": 0, "topic": "t.x"}
+    ends = {"sourceClusterAlias": source, "targetClusterAlias": target}
+    yield from ({"offsets": []}, {}, {"offsets": None}, [], "x", {"offsets": {}}, {"other": 1}, {"offsets": [1]})
+    yield from ({"offsets": [None]}, {"offsets": [{}]}, {"offsets": [], "more": 1})
+    yield {"offsets": [{"partition": part, "offset": {"offset": 3}, "more": 1}]}
+    yield {"offsets": [{"partition": part}, {"offset": {"offset": 3}}]}
+    yield {"offsets": [{"partition": part, "offset": {"offset": at}} for at in (3, 4)]}
+    offsets: tuple[object, ...] = (3, {}, {"offset": None}, {"offset": "3"}, {"offset": 3.5}, {"offset": -1}, {"offset": 1 << 70})
+    places: tuple[object, ...] = (None, 3, {}, part | {"topic": None}, part | {"topic": 7}, part | {"partition": "0"})
+    places += (part | {"partition": -1}, part | {"partition": 1.0}, part | {"partition": 1 << 40}, {"topic": "t.x"})
+    for place, offset in (
+        *((part, offset) for offset in offsets),
+        *((place, {"offset": 3}) for place in places),
+        *((part | more, {"offset": 3}) for more in ({"topic": ""}, {"cluster": "other"}, {"more": "x"})),
+        ({"none": 1}, None),
+        (part, {"offset": 5}),
+        *((place, {"offset": at}) for place in (group, ends) for at in (0, 1, "0")),
+        (group | {"group": None}, {"offset": 0}),
+        (group | {"partition": "0"}, {"offset": 0}),
+        (ends | {"sourceClusterAlias": 7}, {"offset": 0}),
+        (ends, None),
+    ):
+        yield {"offsets": [{"partition": place, "offset": offset}]}
+
+
+def listed(found: Any) -> list[str]:
+    """Gives offsets in an order of their own."""
+    return sorted(json.dumps(each, sort_keys=True) for each in found["offsets"])
+
+
+def test_altering_offsets(both: Both) -> None:
+    one: object = {"offsets": [{"partition": {"cluster": "A", "partition": 0, "topic": "t"}, "offset": None}]}
+    for connector in ("none", both.name()):
+        for method, body in (("PATCH", one), ("PATCH", {"offsets": []}), ("DELETE", None)):
+            ours, theirs = both.each(method, f"/connectors/{connector}/offsets", body)
+            assert ours == theirs, (method, body)
+    for kind in KINDS.values():
+        both.each("PUT", f"/connectors/{both.name(kind)}/stop")
+    for kind in KINDS.values():
+        both.until(("STOPPED", 0), kind)
+
+    def offsets(path: str) -> list[str]:
+        (status, ours), (wanted, theirs) = both.each("GET", path)
+        assert (status, listed(ours)) == (wanted, listed(theirs))
+        return listed(ours)
+
+    copied = offsets(f"/connectors/{both.name()}/offsets")
+
+    for kind in KINDS.values():
+        path = f"/connectors/{both.name(kind)}/offsets"
+        for given in bodies(both.flow):
+            (status, ours), (wanted, theirs) = both.each("PATCH", path, given)
+            assert status == wanted, (kind, given, ours, theirs)
+            if "org.apache.kafka" not in theirs["message"] and "java." not in theirs["message"]:
+                assert ours == theirs, (kind, given)
+        if kind != KINDS["checkpoint"]:  # of which a worker without groups has none of its own
+            offsets(path)
+        for _ in range(2):
+            ours, theirs = both.each("DELETE", path)
+            assert ours == theirs
+            offsets(path)
+    for kind in KINDS.values():
+        both.each("PUT", f"/connectors/{both.name(kind)}/resume")
+    for kind in (SOURCE, HEARTBEAT):
+        both.until(("RUNNING", 1), kind)
+    # all of it is copied again, there as here
+    for rest in (both.ours, both.theirs):
+
+        def reached(rest: Rest = rest) -> bool:
+            return listed(rest.get(f"/connectors/{both.name()}/offsets")) == copied
+
+        both.worker.until(reached, what="all is copied again", seconds=90)

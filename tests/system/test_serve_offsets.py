@@ -43,7 +43,7 @@ class Story:
 
     def send(self, count: int, *, copied: bool = True) -> None:
         values = [b"%d" % (len(self.sent[0]) + number) for number in range(count)]
-        records = [(self.topic, value, None, 0, self.at, []) for value in values]
+        records: list[Any] = [(self.topic, value, None, 0, self.at, []) for value in values]
         records += [(self.topic, b"alike", None, 1, self.at, []) for _ in values]
         send(self.pair, records)
         for number, added in enumerate((values, [b"alike"] * count)):
