@@ -3,23 +3,29 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from failover.errors import StepFailed
 from failover.runbook.kinds import Context, Kind, Result, Settled
 
+if TYPE_CHECKING:
+    from failover.model.plan import Plan
+
 
 class ExecuteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``plan``: its id. ``wait``: refused groups are tried again for so long until they are empty.
 
-    ``settle``: commits are watched standing still for so long first. ``all_groups``: fail where a group is left.
+    ``settle``: commits are watched standing still for so long first. ``earlier``: an older plan's id; where the target
+    held the same in both and more than ``settle`` lies between them, they stood still and are not watched again.
+    ``all_groups``: fail where a group is left.
     """
 
     plan: str
     wait: float = 0.0
     settle: float = 6.0
+    earlier: str = ""
     all_groups: bool = True
 
 
@@ -58,11 +64,14 @@ class ExecuteKind(Kind[ExecuteStep]):
 
         reach = context.reach
         plan = saved_plan(reach.state, given.plan)
+        still = bool(given.earlier) and stood_still(saved_plan(reach.state, given.earlier), plan, given.settle)
+        if still:
+            context.say(f"commits on {plan.target.alias} stood still since plan {given.earlier}")
         execution = execute(
             plan,
             reach.flow,
             state_dir=reach.state.path,
-            settle_seconds=given.settle,
+            settle_seconds=0.0 if still else given.settle,
             wait_seconds=min(given.wait, context.remaining()),
             reason=f"{context.playbook} {context.run_id}",
             operator=context.operators[-1],
@@ -121,6 +130,20 @@ class ExecuteKind(Kind[ExecuteStep]):
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
         return f"failover execute {given.get('plan', 'PLAN')}"
+
+
+def stood_still(earlier: Plan, plan: Plan, seconds: float) -> bool:
+    """Says whether two plans so far apart found the same commits on the target, for every group of the later one."""
+
+    def held(found: Plan) -> dict[str, dict[tuple[str, int], int | None]]:
+        return {
+            group.group: {(p.topic, p.partition): p.target_committed for p in group.partitions}
+            for group in found.groups
+        }
+
+    before = held(earlier)
+    apart = (plan.created - earlier.created).total_seconds()
+    return apart >= seconds and all(before.get(group) == commits for group, commits in held(plan).items())
 
 
 def _result(execution: Any) -> Result:

@@ -17,7 +17,8 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``precision``: the least accepted (exact, bounded or conservative). ``missing``: leave, earliest or fail.
     ``source_inactive``: a group with members on the source is refused. ``most_reread``: fail where more records than
-    this would be read again (-1: no bound). ``all_ready``: fail unless every group is ready or has nothing to do.
+    this would be read again (-1: no bound). ``most_missing``: likewise where the target lacks more, or nobody can tell.
+    ``all_ready``: fail unless every group is ready or has nothing to do.
     """
 
     groups: list[str] = []
@@ -25,6 +26,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     missing: str = "leave"
     source_inactive: bool = False
     most_reread: int = -1
+    most_missing: int = -1
     all_ready: bool = False
 
 
@@ -65,6 +67,10 @@ class PlanKind(Kind[PlanStep]):
             raise Refused(f"plan {plan.id}: {counts.refused} groups are refused, {counts.partial} partial", hint=look)
         if 0 <= given.most_reread < (summary.reread if summary.reread is not None else summary.reread_max or 0):
             raise Refused(f"plan {plan.id}: more than {given.most_reread} records would be read again", hint=look)
+        lost = summary.unreplicated
+        if given.most_missing >= 0 and (lost is None or lost > given.most_missing):
+            said = f"the target lacks {'an unknown number of' if lost is None else lost} records"
+            raise Refused(f"plan {plan.id}: {said}, more than {given.most_missing}", hint=look)
         return {
             "plan_id": plan.id,
             "ready": counts.ready,

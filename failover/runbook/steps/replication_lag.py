@@ -66,7 +66,7 @@ class ReplicationLagKind(Kind[ReplicationLag]):
             if not near():
                 raise StepFailed(f"the mirror is behind: {_told(missing)}", hint="failover status shows where")
         else:
-            context.wait(near, what=lambda: f"the mirror is behind: {_told(missing)}", every=2.0)
+            context.wait(near, what=lambda: f"the mirror is behind: {_told(missing)}", every=1.0)
         return {"records": _sums(missing)[0], "seconds": round(began - context.remaining(), 1)}
 
     def by_hand(self, given: Mapping[str, Any]) -> str:  # noqa: ARG002 - the same for all

@@ -56,7 +56,7 @@ class VerifyFenceKind(Kind[VerifyFence]):
         context.wait(quiet, what=lambda: f"still written: {_told(moved)}")
         began = context.remaining()
         while began - context.remaining() < given.watch:
-            context.pause(1.0)
+            context.pause(0.5)
             if not quiet():
                 raise StepFailed(
                     f"written although producers are kept out: {_told(moved)}",

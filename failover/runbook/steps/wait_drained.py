@@ -12,7 +12,7 @@ from failover.model.records import WindowRequest
 from failover.runbook.kinds import Context, Kind, Result
 from failover.runbook.steps.flow_topics import data_topics
 from failover.runbook.steps.verify_fence import ranges
-from failover.runbook.steps.wait_inactive import chosen
+from failover.runbook.steps.wait_inactive import chosen, require_seen
 
 _LOOKED_THROUGH = 10_000
 """Offsets at a log's end that are looked through for records; more are taken for records."""
@@ -70,7 +70,7 @@ class WaitDrainedKind(Kind[WaitDrained]):
             left[:] = now
             return not now or not holding_records(context, now)
 
-        context.wait(drained, what=lambda: _told(left, moved))
+        context.wait(drained, what=lambda: _told(left, moved), every=0.5)
         return {"groups": len(names), "seconds": round(began - context.remaining(), 1)}
 
     def _waited_for(self, given: WaitDrained, context: Context) -> list[str]:
@@ -78,7 +78,8 @@ class WaitDrainedKind(Kind[WaitDrained]):
         if not given.with_members:
             return names
         infos = context.reach.source.describe_groups(names)
-        return [name for name in names if infos[name].members]
+        require_seen(infos, "source")
+        return [name for name in names if infos[name].members or infos[name].fault is not None]
 
 
 def remainders(context: Context, groups: list[str]) -> list[Left]:

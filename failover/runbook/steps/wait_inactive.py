@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import msgspec
 
-from failover.errors import UsageError
+from failover.errors import StepFailed, UsageError
 from failover.model.groups import GroupInfo
 from failover.runbook.kinds import Context, Kind, Result
 
@@ -40,7 +40,7 @@ class WaitInactiveKind(Kind[WaitInactive]):
             seen[:] = _active(given.on, names, context)
             return not seen
 
-        context.wait(gone, what=lambda: f"still with members on the {given.on}: {_told(seen)}")
+        context.wait(gone, what=lambda: f"still with members on the {given.on}: {_told(seen)}", every=0.25)
         return {"groups": len(names), "seconds": round(began - context.remaining(), 1)}
 
 
@@ -61,7 +61,18 @@ def _active(on: str, names: Sequence[str], context: Context) -> list[GroupInfo]:
         raise UsageError(f"on is {on!r}", hint="source or target")
     cluster = context.reach.source if on == "source" else context.reach.target
     infos = cluster.describe_groups(names)
+    require_seen(infos, on)
     return [infos[name] for name in names if infos[name].exists and not infos[name].inactive]
+
+
+def require_seen(infos: Mapping[str, GroupInfo], on: str) -> None:
+    """Raises ``StepFailed`` for groups of which nobody will be told by waiting who is in them."""
+    hidden = [info for info in infos.values() if info.fault is not None and not info.fault.retriable]
+    if hidden:
+        raise StepFailed(
+            f"who is in {len(hidden)} groups cannot be seen on the {on}: {hidden[0].name}: {hidden[0].fault}",
+            hint="this user needs DESCRIBE on the groups",
+        )
 
 
 def _told(groups: Sequence[GroupInfo]) -> str:

@@ -13,7 +13,7 @@ from failover.errors import FailoverError
 from failover.library.flows import MirrorFlow, load_config
 from failover.model.cluster import LogRange
 from failover.model.groups import Member
-from failover.model.names import TopicPartition
+from failover.model.names import Fault, TopicPartition
 from failover.model.rights import AclBinding
 from failover.runbook import events as e
 from failover.runbook.engine import Status
@@ -237,6 +237,13 @@ class TestWaiting:
         assert "would wait for 1 groups; they have about 10 records left now" in scene.previewed(self.DRAINED)
         assert result(scene.run(self.DRAINED)) == {"groups": 1, "seconds": 3.0}
 
+    def test_a_group_that_cannot_be_seen_is_not_taken_for_one_without_members(self, scene):
+        scene.a.group("g", {ORDERS: 100}).group("idle", {ORDERS: 5})
+        scene.a.faults["describe_groups", "g"] = Fault(30, "GROUP_AUTHORIZATION_FAILED", "no")
+        assert "who is in 1 groups cannot be seen on the source: g: GROUP_AUTH" in failure(scene.run(self.DRAINED))
+        assert "who is in 1 groups cannot be seen on the source: g: GROUP_AUTH" in failure(scene.run(self.INACTIVE))
+        assert scene.clock < 1  # waiting would not help
+
     def test_when_time_is_up_who_has_what_left_is_named(self, scene):
         scene.a.group("g", {ORDERS: 90}, state="Stable", members=(APP,)).group("idle", {ORDERS: 5})
         said = failure(scene.run(self.DRAINED))
@@ -312,8 +319,37 @@ class TestOffsets:
         assert self.committed(scene) == {TopicPartition("a.orders", 0): 60}
 
     def test_bounds_are_kept(self, scene):
+        missing = f"{self.PLAN[:-1]}, most_missing: 1}}"
+        scene.a.append("orders", None, b"one more", timestamp=100)
+        assert result(scene.run(missing))["unreplicated"] == 1
+        scene.a.append("orders", None, b"and one", timestamp=101)
+        assert "the target lacks 2 records, more than 1" in failure(scene.run(missing))
         scene.b.group("g", {}, state="Stable", members=(APP,))
         assert "no group is ready" in failure(scene.run(self.PLAN))
+
+    def test_commits_that_stood_still_between_two_plans_are_not_watched_again(self, scene):
+        import msgspec
+
+        from failover.library.planning import saved_plan
+        from failover.planning.fingerprint import fingerprint
+        from failover.planning.plan_file import encode_plan
+        from failover.runbook.steps.execute import stood_still
+        from failover.state.plans import save_plan
+
+        def planned() -> Any:
+            return saved_plan(scene.reach.state, str(result(scene.run(self.PLAN))["plan_id"]))
+
+        later = planned()
+        earlier = msgspec.structs.replace(later, id="abcdef", created=later.created - timedelta(seconds=10))
+        earlier = msgspec.structs.replace(earlier, fingerprint=fingerprint(earlier))
+        save_plan(scene.reach.state, earlier.id, encode_plan(earlier))
+        assert stood_still(earlier, later, 10)
+        assert not stood_still(earlier, later, 11)
+        step = f"uses: execute, with: {{plan: {later.id}, earlier: abcdef, settle: 10s}}"
+        assert result(scene.run(step))["committed"] == 1
+        assert "commits on b stood still since plan abcdef" in scene.said
+        scene.b.group("g", {TopicPartition("a.orders", 0): 10})
+        assert not stood_still(earlier, planned(), 0)
 
     def test_what_does_not_hold_any_more_fails_with_6(self, scene):
         runner = scene.run(self.PLAN, self.EXECUTE)
@@ -367,7 +403,7 @@ class TestPreparing:
         assert "the target lacks" in failure(scene.run(plan, f"{acls[:-1]}, apply: false}}"), "s1")
 
     def test_the_mirrors_lag_is_waited_for(self, scene):
-        gate = "uses: replication-lag, timeout: 30s"
+        gate = "uses: replication-lag, timeout: 5s"
         assert "how far the mirror is cannot be told" in failure(scene.run(gate))  # nothing places it
         scene.a.group("g", {ORDERS: 60, TopicPartition("paid", 0): 0})
         scene.a.append("orders", None, b"one more", timestamp=100)
@@ -379,7 +415,7 @@ class TestPreparing:
         assert result(scene.run(gate))["records"] == 0
 
     def test_a_long_aborted_transaction_is_not_waited_for_where_the_mirror_copies_committed_records(self, scene):
-        gate = "uses: replication-lag, timeout: 30s"
+        gate = "uses: replication-lag, timeout: 5s"
         scene.a.group("g", {ORDERS: 60, TopicPartition("paid", 0): 0})
         scene.a.append("orders", None, b"not copied yet")
         for _ in range(40):
