@@ -165,6 +165,11 @@ class Engine:
         self._look.set()
 
     @property
+    def worker(self) -> str:
+        """Names this worker as the positions do that it writes."""
+        return self._positions.worker
+
+    @property
     def buffered(self) -> int:
         """Is how many bytes are read and not yet acknowledged."""
         return self._room.used
@@ -336,6 +341,7 @@ class Engine:
             if self.routes.get(route.lane.source) is route:
                 del self.routes[route.lane.source]
                 self.close(route)
+                self.traffic.left(route.tally)
         if routes:
             await asyncio.wait([self.spawn(self.recorder.flush())], timeout=seconds)
         await asyncio.gather(*ended, return_exceptions=True)

@@ -63,16 +63,30 @@ class CheckpointsNow(msgspec.Struct, frozen=True, kw_only=True):
     latency: Spread
 
 
+class ShareNow(NamedTuple):
+    """Is the part of a flow that this process has.
+
+    ``worker``: its name, as it stands in the positions it writes. ``group``: by which the flow is shared, "" where it
+    is by none. ``shards``: those owned now. ``leader``: it does what only one worker does.
+    """
+
+    worker: str
+    group: str
+    shards: tuple[int, ...]
+    leader: bool
+
+
 class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
     """Is one flow. Times are epoch seconds unless said otherwise.
 
-    ``halted``: its partitions were let go, because somebody wanted that. ``polled``, ``polled_bytes``: read from the
-    source; ``records``, ``bytes``: acknowledged by the target; ``pending``: records between the two. ``left_out``:
-    offsets of the source that are no records of the target's. ``batches``: by what was done to them, ``sizes``:
-    records of one. ``faults``: by side and Kafka's code. ``heard``: when each side answered last. ``commits``: rounds
-    of positions written and refused, and milliseconds a round. ``heartbeat``: the last one written (epoch ms),
-    ``copied_heartbeat``: the newest of the source's that is copied (epoch ms), None before either. ``checkpoints``:
-    None where they are switched off.
+    ``share``: which part of it this process has; all else is of that part. ``halted``: its partitions were let go,
+    because somebody wanted that. ``polled``, ``polled_bytes``: read from the source; ``records``, ``bytes``:
+    acknowledged by the target; ``pending``: records between the two. ``left_out``: offsets of the source that are no
+    records of the target's. ``batches``: by what was done to them, ``sizes``: records of one. ``faults``: by side and
+    Kafka's code. ``heard``: when each side answered last. ``commits``: rounds of positions written and refused, and
+    milliseconds a round. ``heartbeat``: the last one written (epoch ms), None also where another worker writes them;
+    ``copied_heartbeat``: the newest of the source's that is copied (epoch ms), None before. ``checkpoints``: None where
+    they are switched off.
     """
 
     source: str
@@ -96,6 +110,7 @@ class FlowNow(msgspec.Struct, frozen=True, kw_only=True):
     heartbeat: int | None
     copied_heartbeat: int | None
     checkpoints: CheckpointsNow | None
+    share: ShareNow
 
     @property
     def rpo_records(self) -> float:
@@ -121,7 +136,7 @@ def flow_now(parts: Parts, now: float) -> FlowNow:
     reading = parts.switches[SOURCE].reached is Target.RUNNING
     tracker = parts.checkpointing.tracker
     partitions = []
-    polled = polled_bytes = left_out = pending = 0
+    polled, polled_bytes, left_out, pending = *traffic.of_others, 0
     copied_heartbeat = None
     for route in engine.routes.values():
         tally = route.tally
@@ -160,9 +175,10 @@ def flow_now(parts: Parts, now: float) -> FlowNow:
         buffer_used=engine.buffered,
         buffer_size=engine.options.buffer_bytes,
         commits=(recorder.written, recorder.refused, recorder.took.read(now)),
-        heartbeat=parts.heartbeats.written if parts.heartbeats is not None else None,
+        heartbeat=parts.heartbeats.written if parts.heartbeats is not None and engine.share.leads() else None,
         copied_heartbeat=copied_heartbeat,
         checkpoints=checkpoints_now(parts.checkpointing, now),
+        share=ShareNow(engine.worker, engine.share.group, tuple(sorted(engine.share.shards)), engine.share.leads()),
     )
 
 

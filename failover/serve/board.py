@@ -34,7 +34,8 @@ class Open(NamedTuple):
     there are exact checkpoints. ``topics``: by connector, what it writes to on the target. ``works``: the connectors
     that are not switched off by a setting. ``cluster_id``: the target's. ``copied``: by source partition, the offset at
     which it goes on. ``choose`` has partitions go on at other ones, 0 being where a new one begins, None all of them
-    there; it gives False, and does nothing, unless all of the copying has been let go.
+    there; it gives False, and does nothing, unless all of the copying has been let go. ``leads``: this process does
+    what only one of several workers does.
     """
 
     look: Callable[[float], FlowNow]
@@ -44,6 +45,7 @@ class Open(NamedTuple):
     cluster_id: str | None
     copied: Callable[[], Mapping[TopicPartition, int]]
     choose: Callable[[Mapping[TopicPartition, int] | None], Awaitable[bool]]
+    leads: Callable[[], bool] = lambda: True
 
 
 class FlowEntry:
@@ -116,8 +118,9 @@ class Connector(NamedTuple):
 
     @property
     def tasks(self) -> int:
-        """Gives how many tasks it has: one, unless it was stopped or is switched off by a setting."""
-        off = self.flow.open is not None and self.kind not in self.flow.open.works
+        """Gives how many tasks it has here: one, unless it was stopped, is switched off or is another worker's."""
+        flow = self.flow.open
+        off = flow is not None and (self.kind not in flow.works or (self.kind != SOURCE and not flow.leads()))
         return 0 if off or self.switch.let_go else 1
 
     @property

@@ -201,6 +201,12 @@ def _own(page: Page, seen: FlowNow) -> None:
     def each(label: str, values: Iterable[tuple[object, float]]) -> list[Sample]:
         return [(labels({**ends, label: key}), value) for key, value in values]
 
+    share = seen.share
+    add("worker_shards", "gauge", "Shards of the flow that this process copies, of 64.", (where, len(share.shards)))
+    said = "1 where this process does what only one of several workers does."
+    add("worker_leader", "gauge", said, (where, int(share.leader)))
+    named = labels({**ends, "worker": share.worker, "group": share.group})
+    add("worker_info", "gauge", "Always 1; names the worker, and the group by which it shares the flow.", (named, 1))
     add("rpo_records", "gauge", "Records that would be lost with the source.", (where, seen.rpo_records))
     add("rpo_seconds", "gauge", "How far back what would be lost with the source reaches.", (where, seen.rpo_seconds))
     add("partitions", "gauge", "Partitions to be copied.", *each("state", states.items()))

@@ -7,7 +7,7 @@ from functools import partial
 
 from failover.config.flow import FlowConfig
 from failover.config.mm2_keys import CHECKPOINT, HEARTBEAT, SOURCE
-from failover.errors import ClusterUnreachable
+from failover.errors import ClusterUnreachable, Refused
 from failover.model.names import TopicPartition
 from failover.replication.heartbeats import Heartbeats
 from failover.replication.parts import Parts
@@ -85,10 +85,16 @@ def _open(parts: Parts) -> Open:
 
     async def choose(wanted: Mapping[TopicPartition, int] | None) -> bool:
         engine = parts.engine
+        if engine.share.shared:
+            raise Refused(
+                f"flow {parts.flow.source}->{parts.flow.target} is shared by several workers ({engine.share}), and the"
+                " others would not know",
+                hint="stop them all, run one by itself, and choose there",
+            )
         if not engine.hold.halted:
             return False
         await engine.starter.choose(dict.fromkeys(engine.starter.known(), 0) if wanted is None else wanted)
         return True
 
     look, copied = partial(flow_now, parts), parts.engine.starter.positions
-    return Open(look, positions, topics, frozenset(works), parts.cluster_id, copied, choose)
+    return Open(look, positions, topics, frozenset(works), parts.cluster_id, copied, choose, parts.engine.share.leads)

@@ -47,6 +47,7 @@ NOTHING_THERE = {
     "SourceSilent": "the source answers",
     "StaleCheckpoint": "the group is checkpointed",
     "NobodyChecksPositions": "by this process",
+    "ShardsWithoutWorker": "this one copies all and leads",
     "NothingWritten": "records are copied",
     "SmallBatches": "fewer than a thousand a second",
     "TasksMissing": "all tasks run",

@@ -15,7 +15,7 @@ from aiohttp.test_utils import TestClient, TestServer
 from failover.config.load import load_config
 from failover.config.mm2_keys import CHECKPOINT, HEARTBEAT, SOURCE
 from failover.model.names import TopicPartition
-from failover.replication.snapshot import CheckpointsNow, FlowNow, PartitionNow
+from failover.replication.snapshot import CheckpointsNow, FlowNow, PartitionNow, ShareNow
 from failover.replication.tally import Spread
 from failover.serve.board import Board, FlowEntry, Open
 from failover.serve.connect_api import ConnectApi
@@ -103,6 +103,7 @@ def flow(*partitions: PartitionNow, **changes: Any) -> FlowNow:
         heartbeat=int(NOW * 1000) - 500,
         copied_heartbeat=int(NOW * 1000) - 1500,
         checkpoints=checkpoints(),
+        share=ShareNow("dr-1 (process 7)", "", tuple(range(1, 65)), True),
     )
     return msgspec.structs.replace(found, **changes)
 
