@@ -69,7 +69,9 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
     order = [pairs[at] for at in sorted(pairs)]
     once = case.syncs is None or len(case.syncs.starts) == 1
     last = {
-        pair.source: pair.target for pair in order if pair.source >= upstream and (once or not _again_later(case, pair))
+        pair.source: pair.target
+        for pair in order
+        if pair.source >= upstream and (once or not (_of_a_log_before(case, pair) or _again_later(case, pair)))
     }
     ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
     unclear = 0
@@ -157,6 +159,11 @@ def disputed(case: Case, targets: list[Need], source: Need) -> list[Need]:
                 tokens = tokens or set(case.strip("source", source.start, source.stop).tokens)
                 found += wanted if case.token("target", syncs.downs[index]) in tokens else []
     return found
+
+
+def _of_a_log_before(case: Case, pair: Pair) -> bool:
+    """Says whether the source's log does not reach a record any more: it was made anew, nobody has that one to read."""
+    return case.bounds.source_end is not None and pair.source >= case.bounds.source_end
 
 
 def _again_later(case: Case, pair: Pair) -> bool:
