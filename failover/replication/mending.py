@@ -28,6 +28,7 @@ _log = logging.getLogger(__name__)
 _OUT_OF_RANGE, _UNKNOWN_TOPIC = 1, 3
 _TOO_LARGE = frozenset({10, 18})  # MESSAGE_TOO_LARGE, RECORD_LIST_TOO_LARGE
 _INVALID_TIMESTAMP = 32
+_DENIED = 29  # TOPIC_AUTHORIZATION_FAILED
 # One record may be why a whole batch is refused; INVALID_RECORD (87) is said of a null key where the log is compacted.
 _OF_ONE_RECORD = frozenset({*_TOO_LARGE, _INVALID_TIMESTAMP, 87})
 _SMALL = Limits().small_bytes
@@ -371,4 +372,6 @@ def _refusal(route: Route) -> str:
         cause = f"{size}; max.message.bytes of {topic} allows less"
     elif lane.fault.number == _INVALID_TIMESTAMP:
         cause = f"; message.timestamp.before.max.ms and .after.max.ms of {topic} allow other timestamps"
+    elif lane.fault.number == _DENIED:
+        cause = f"; grant WRITE on topic {topic}"
     return f" (source offset {batch.first_source_offset}{cause})"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import urllib.parse
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ import pytest
 from selenium.webdriver import Chrome
 from selenium.webdriver.support.ui import WebDriverWait
 
+from failover.replication.switch import Target
 from failover.serve.board import Board
 from failover.serve.history import History
 from failover.serve.server import application
@@ -74,7 +76,8 @@ def test_it_shows_what_is_wrong_first_and_can_be_read(
 ) -> None:
     page = opened(browser, served[0], scheme, width)
     assert "healthy" in texts(page, "h1")[0]
-    assert texts(page, ".state")[1:] == ["Source RUNNING", "Checkpoint RUNNING", "Heartbeat RUNNING"]
+    running = ["Source RUNNING", "Checkpoint RUNNING", "Heartbeat RUNNING"]
+    assert texts(page, ".state")[1:] == ["1 partition stands still", *running]
     assert [text for text in texts(page, ".numbers > div") if "stand still" in text] == ["1stand still"]
     assert [text for text in texts(page, ".numbers > div") if "groups ready" in text] == ["200of 201 groups ready"]
     # names from outside are shown as they are, and are no markup
@@ -90,6 +93,30 @@ def test_it_shows_what_is_wrong_first_and_can_be_read(
     picture = tmp_path / "status.png"
     assert page.save_screenshot(str(picture))
     assert picture.stat().st_size > 20_000
+    assert page.get_log("browser") == []
+
+
+def test_it_says_what_somebody_stopped_and_how_it_goes_on(served: tuple[str, Board], browser: Chrome) -> None:
+    url, made = served
+    name = "A->B.MirrorSourceConnector"
+    switch = made.connectors[name].switch
+    page = opened(browser, url, "dark", 400)
+    switch.turn(Target.STOPPED)
+    switch.obeyed(Target.STOPPED)
+    try:
+        WebDriverWait(page, 10).until(lambda page: "Source STOPPED" in texts(page, ".state"))
+        assert "1 connector paused or stopped" in texts(page, ".state")
+        [said] = texts(page, "p.warn")
+        assert said == (
+            "MirrorSourceConnector is stopped: nothing is copied until somebody resumes it:"
+            f" curl -X PUT '{url}/connectors/{urllib.parse.quote(name, safe='')}/resume'"
+        )
+        assert page.execute_script("return document.documentElement.scrollWidth <= innerWidth")
+        assert page.execute_script(LOW_CONTRAST) == []
+    finally:
+        switch.turn(Target.RUNNING)
+        switch.obeyed(Target.RUNNING)
+    WebDriverWait(page, 10).until(lambda page: not texts(page, "p.warn"))
     assert page.get_log("browser") == []
 
 
