@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 KINDS: Mapping[str, str] = {
     "acls": "creates on the target the ACLs that applications lack there",
     "approve": "another person than the starter agrees",
+    "at-most": "fails where what an earlier step measured is too much",
     "canary": "writes one record to the target and reads it back",
     "check": "looks whether a flow is well, or ready for a failover, by the health lists",
     "command": "runs a program with its arguments, never through a shell",

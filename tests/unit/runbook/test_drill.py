@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import time
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +12,7 @@ import pytest
 from failover.model.groups import Commit
 from failover.model.names import Fault, TopicPartition
 from failover.runbook import events as e
+from failover.runbook.engine import Status
 from failover.runbook.record import RunLog
 from failover.state.playbook_runs import new_playbook_run
 from tests.unit.runbook.test_steps import APP, ORDERS, Scene, failure, result, scene
@@ -67,16 +67,30 @@ def test_a_group_that_is_live_on_the_target_is_tried_as_if_it_were_empty(scene):
     assert standing(scene) == before
 
 
-def test_what_the_target_does_not_have_is_told_and_may_be_bounded(scene):
+def test_what_the_target_does_not_have_is_told(scene):
     scene.a.append("orders", None, b"one more", timestamp=1000)
     found = result(scene.run(PLAN, SHADOW), "s1")
     assert (found["missing_records"], found["missing_seconds"]) == (1, None)  # no sync tells which record it is
-    said = failure(scene.run(PLAN, f"{SHADOW[:-1]}, most_missing: 0}}"), "s1")
-    assert said == "records the target lacks: 1; at most 0 is allowed"
-    assert "age of the oldest record the target lacks: unknown; at most 1 s" in failure(
-        scene.run(PLAN, f"{SHADOW[:-1]}, oldest_missing: 1s}}"), "s1"
-    )
-    assert not [name for name in scene.b.groups if name.startswith("drill.")]
+
+
+@pytest.mark.parametrize(
+    ("value", "limit", "said"),
+    [
+        ("1", "1", ""),
+        ("1", "-1", ""),
+        ("null", "-1", ""),
+        ("2", "1", "lag: 2; at most 1 is allowed"),
+        ("null", "1", "lag: unknown; at most 1 is allowed"),
+        ("1.5", "1.2", "lag: 1.5; at most 1.2 is allowed"),
+    ],
+)
+def test_a_bound_on_what_was_measured(scene, value, limit, said):
+    step = f"uses: at-most, with: {{value: {value}, limit: {limit}, what: lag}}"
+    runner = scene.run(step)
+    if said:
+        assert failure(runner) == said == scene.previewed(step)
+    else:
+        assert runner.state.steps["s0"].status is Status.DONE
 
 
 def plan_moved(scene: Scene, by: int) -> Any:
@@ -229,12 +243,14 @@ class TestLeftovers:
         assert "1 groups on b are not this drill's: drill.h" in scene.previewed(step)
 
 
-def test_the_shipped_drill_comes_to_its_end(scene, tmp_path: Path):
+@pytest.mark.parametrize(("behind", "outcome", "failed"), [("-1", "done", "done"), ("0", "partly", "failed")])
+def test_the_shipped_drill_comes_to_its_end(scene, behind, outcome, failed):
     from failover.runbook.library import find_playbook
     from failover.runbook.runner import Runner
     from failover.runbook.variables import variables_of
 
     playbook = find_playbook("drill")
+    scene.a.append("orders", None, b"one more", timestamp=1000)
     scene.a.bindings, scene.b.bindings = [], []
     before = standing(scene)
     started = e.Started(
@@ -242,7 +258,7 @@ def test_the_shipped_drill_comes_to_its_end(scene, tmp_path: Path):
         run_id="p-1",
         playbook="drill",
         digest="",
-        variables=variables_of(playbook, {"behind": "0"}),
+        variables=variables_of(playbook, {"behind": behind}),
         operator="ann",
         host="h",
         tool_version="1",
@@ -250,10 +266,13 @@ def test_the_shipped_drill_comes_to_its_end(scene, tmp_path: Path):
         target="b",
     )
     runner = Runner(playbook, [started], scene, scene.around())
-    assert runner.run().outcome == "done"
+    assert runner.run().outcome == outcome
     assert {name: step.status.value for name, step in runner.state.steps.items()} == {
         "plan": "done",
         "shadow": "done",
+        "missing": failed,
+        "oldest": "skipped",
+        "longest": "skipped",
         "canary": "done",
         "acls": "done",
         "tell": "skipped",
