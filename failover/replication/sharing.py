@@ -14,6 +14,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import time
+from collections import deque
 from collections.abc import Callable
 from typing import Protocol
 
@@ -37,7 +39,7 @@ _log = logging.getLogger(__name__)
 _LOOK_SECONDS = 0.25
 _SESSIONS = 2
 """So many sessions after it was shut out of a shard that it still holds by the group a worker takes it once more."""
-_MOST_TRIES = 3
+_MOST_TRIES, _CONTEST_SESSIONS = 3, 30
 _GROUP_DENIED = 30
 _DENIED = frozenset({29, 30, 31})
 
@@ -60,15 +62,16 @@ class Group(Protocol):
 
 
 class Sharing:
-    """Keeps an engine's shards as the group has them."""
+    """Keeps an engine's shards as the group has them. ``clock`` gives seconds."""
 
-    def __init__(self, engine: Engine, group: Group) -> None:
+    def __init__(self, engine: Engine, group: Group, *, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
         self._engine = engine
         self._group = group
         self._name = engine.share.group
         self._had: dict[int, int] = {}
         self._out: dict[int, float] = {}
-        self._tries: dict[int, int] = {}
+        self._tries: dict[int, deque[float]] = {}
         self._turn = asyncio.Lock()
         self._silent = False
         self._troubles = Troubles()
@@ -108,7 +111,8 @@ class Sharing:
             held = self._group.held()
             _, fresh = moves(self._had, held)
             if take and fresh:
-                await self._engine.take(fresh - {LEADER})
+                if fresh != {LEADER}:
+                    await self._engine.take(fresh - {LEADER})
                 self._had |= {token: held[token] for token in fresh}
                 self._engine.look_soon()  # a leader makes what its predecessor did not; others see what was made since
             if gone or (take and fresh):
@@ -126,7 +130,7 @@ class Sharing:
         async with self._turn:
             await self._engine.give([number], seconds=self._group.session / 4)
             if number in self._had:
-                self._out[number] = asyncio.get_running_loop().time()
+                self._out[number] = self._clock()
                 _log.warning("shard %d: another worker has it now; it is not copied here any more", number)
 
     def _prove(self) -> None:
@@ -137,13 +141,13 @@ class Sharing:
         self._silent = not fresh and bool(self._had)
 
     async def _take_again(self) -> None:
-        now = asyncio.get_running_loop().time()
+        now = self._clock()
         due = [number for number, since in self._out.items() if now - since > _SESSIONS * self._group.session]
         if not due or not self._group.fresh():
             return
         for number in due:
-            self._tries[number] = self._tries.get(number, 0) + 1
-            if self._tries[number] > _MOST_TRIES:
+            tries = self._tries.setdefault(number, deque(maxlen=_MOST_TRIES))
+            if len(tries) == _MOST_TRIES and now - tries[0] < _CONTEST_SESSIONS * self._group.session:
                 self._engine.fail(
                     Refused(
                         f"group {self._name}: a worker that is none of its members keeps taking shard {number}",
@@ -151,9 +155,11 @@ class Sharing:
                     )
                 )
                 return
-            del self._out[number]
-            _log.warning("shard %d: whoever has it is no member of group %s; it is taken back", number, self._name)
         await self._engine.take(due)
+        for number in due:
+            del self._out[number]
+            self._tries[number].append(now)
+            _log.warning("shard %d: whoever has it is no member of group %s; it is taken back", number, self._name)
 
     def _say(self) -> None:
         shards = len(self._had.keys() - {LEADER})

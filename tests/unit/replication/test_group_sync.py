@@ -80,9 +80,7 @@ def tracker(*, age: float = 0, **positions: dict[TopicPartition, int]) -> Any:
         for group, places in positions.items()
     }
     looked = dict.fromkeys(found, int((time.time() - age) * 1000))
-    return SimpleNamespace(
-        leads=True, terms=1, positions=found, looked=looked, options=SimpleNamespace(interval=5.0)
-    )
+    return SimpleNamespace(leads=True, terms=1, positions=found, looked=looked, options=SimpleNamespace(interval=5.0))
 
 
 def sync(target: Target, known: Any, times: int = 1) -> GroupSync:
@@ -148,6 +146,18 @@ def test_what_was_consumed_on_the_target_is_left_to_its_consumers(target: Target
     target.standing["g"][PLACE] = Commit(50)
     asyncio.run(syncing.sync())
     assert target.writes[2:] == [("g", OTHER, 90, b"m")]
+
+
+def test_what_another_leader_wrote_meanwhile_is_not_taken_for_a_consumers(target: Target) -> None:
+    known = tracker(g={PLACE: 50})
+    syncing = sync(target, known)
+    known.leads = False
+    target.standing["g"][PLACE] = Commit(70)
+    asyncio.run(syncing.sync())
+    known.leads, known.terms = True, 2
+    known.positions = tracker(g={PLACE: 90}).positions
+    asyncio.run(syncing.sync())
+    assert target.writes[1:] == [("g", PLACE, 90, b"m")]
 
 
 def test_a_group_set_back_on_the_source_keeps_its_commit(target: Target) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import pytest
 
@@ -59,12 +59,13 @@ class Coordinator:
 
 
 class Worker:
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, numbers: Sequence[int] = NUMBERS) -> None:
         self._coordinator = coordinator
+        lead = numbers[0]
         self.ended = False
         turns = asyncio.Semaphore(3)
         self.shards: dict[int, Shard] = {}
-        for number in NUMBERS:
+        for number in numbers:
             self.shards[number] = Shard(
                 number,
                 f"failover|a->b|{number}",
@@ -73,13 +74,13 @@ class Worker:
                 events=self,  # type: ignore[arg-type]
                 turns=turns,
                 required=False,
-                lead=self.shards.get(LEAD),
+                lead=self.shards.get(lead),
                 unused=UNUSED,
             )
         self.tasks = [asyncio.create_task(shard.run()) for shard in self.shards.values()]
-        self.shards[LEAD].begin()
+        self.shards[lead].begin()
         for number, shard in self.shards.items():
-            if number != LEAD:
+            if number != lead:
                 route = Route(Lane(TopicPartition("t", number), TopicPartition("a.t", number)), shard, Room(1))
                 route.target_id = TOPIC_ID
                 shard.add([route])
@@ -117,7 +118,7 @@ def meet(monkeypatch):
     monkeypatch.setattr(module, "_FIRST_PAUSE", 0.0005)
     monkeypatch.setattr(module, "_LONGEST_PAUSE", 0.0005)
 
-    def run(seed, count, done, *, left_out=()):
+    def run(seed, count, done, *, left_out=(), shares=None):
         coordinator = Coordinator(seed)
         coordinator.left_out = {tp: Fault(29, "TOPIC_AUTHORIZATION_FAILED") for tp in left_out}
         monkeypatch.setattr(module, "fence", coordinator.fence)
@@ -126,8 +127,8 @@ def meet(monkeypatch):
         async def main():
             workers = []
             async with asyncio.timeout(10):
-                for _ in range(count):
-                    workers.append(Worker(coordinator))
+                for at in range(count):
+                    workers.append(Worker(coordinator, shares[at] if shares else NUMBERS))
                     for _ in range(random.Random(seed).randrange(40)):
                         await asyncio.sleep(0)
                 while not done(workers):
@@ -155,6 +156,18 @@ def test_exactly_one_remains_and_owns_every_shard(meet, count):
             return len(left) == 1 and left[0].owns_all()
 
         meet(seed, count, settled)
+
+
+def test_workers_that_cut_a_flow_otherwise_do_not_take_a_shard_from_each_other_for_ever(meet):
+    """One of them ends; neither has lost the shard by which it knows that it is the owner of its own."""
+
+    def settled(workers):
+        left = [worker for worker in workers if not worker.ended]
+        assert left, "all have ended"
+        return len(left) == 1 and left[0].owns_all()
+
+    for seed in range(5):
+        meet(seed, 2, settled, shares=[(1, 7, 30), (2, 7, 11)])
 
 
 def test_without_a_place_to_prove_it_nobody_takes_a_shard_back(meet):

@@ -6,6 +6,7 @@ import pytest
 
 from failover.errors import ClusterUnreachable
 from failover.replication import overtaken as module
+from failover.replication.shards import Slice
 
 
 class Positions:
@@ -37,3 +38,13 @@ def test_the_successor_is_named_where_it_can_be(monkeypatch, answers, named):
     assert f"flow a->b: another worker has {named}: fenced)" == error.message
     assert error.exit_code == 3
     assert positions.answers == []
+
+
+def test_of_workers_with_fixed_parts_the_rule_is_told(monkeypatch):
+    monkeypatch.setattr(module, "_PAUSE_SECONDS", 0)
+    positions = Positions("dr-2 (process 7, shard 2/2)")
+    error = asyncio.run(module.overtaken("a->b", "shard 5: fenced", positions, 5, part=Slice(2, 3), shard=5))
+    assert error.message == (
+        "flow a->b, --shard 2/3: another worker has taken part of it, dr-2 (process 7, shard 2/2) (shard 5: fenced)"
+    )
+    assert "--shard I/3" in error.hint

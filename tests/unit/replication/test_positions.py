@@ -21,6 +21,7 @@ from failover.model.records import Record
 from failover.replication import positions as module
 from failover.replication.anchor import Anchor, anchor_key, encode_anchor
 from failover.replication.positions import Positions, positions_topic
+from failover.replication.shards import shard_of
 
 MM2, ALIAS = "MirrorSourceConnector", "us-10"
 WANTED = NewTopic("mm2-offsets.us-10.internal", 25, 1, {"cleanup.policy": "compact"})
@@ -297,8 +298,8 @@ def test_the_other_worker_that_wrote_last_is_named(log, caplog):
 
     ours = positions(log)
 
-    def other(since=100):
-        return asyncio.run(ours.other_writer(since))
+    def other(since=100, shard=None):
+        return asyncio.run(ours.other_writer(since, shard=shard))
 
     assert other() == ""
     assert asyncio.run(ours.write({ORDERS[0]: Anchor(4, 5)})) == {}
@@ -311,3 +312,6 @@ def test_the_other_worker_that_wrote_last_is_named(log, caplog):
     by("dr-1 (process 5)", ORDERS[3], 150)
     assert other() == "dr-2.example (process 77)"
     assert other(since=201) == ""
+    by("dr-3 (process 9, shard 2/3)", ORDERS[3], 300)
+    assert other() == "dr-3 (process 9, shard 2/3)"
+    assert other(shard=shard_of(ORDERS[2])) == "dr-2.example (process 77)"

@@ -3,8 +3,11 @@ from __future__ import annotations
 import asyncio
 import logging
 
+import pytest
+
 from failover.errors import ClusterUnreachable
-from failover.replication.repeating import Troubles, repeat
+from failover.replication import repeating
+from failover.replication.repeating import Troubles, repeat, while_so
 
 
 def run(monkeypatch, outcomes, *, seconds=600.0):
@@ -65,3 +68,45 @@ def test_troubles_begin_and_end_one_by_one(caplog):
     troubles.only()
     troubles.tell("a", "a began", over="a ended")
     assert [record.getMessage() for record in caplog.records] == ["a began", "b began", "a ended", "a began"]
+
+
+async def until(done):
+    while not done():
+        await asyncio.sleep(0.001)
+
+
+def test_work_is_done_while_something_is_so_and_from_its_beginning_each_time(monkeypatch):
+    monkeypatch.setattr(repeating, "_LOOK_SECONDS", 0.001)
+    told = []
+
+    async def work():
+        told.append("begun")
+        try:
+            await asyncio.Event().wait()
+        finally:
+            told.append("ended")
+
+    async def inside():
+        so = False
+        task = asyncio.ensure_future(while_so(lambda: so, work))
+        await asyncio.sleep(0.01)
+        assert told == []
+        for turn in range(3):
+            so = True
+            await until(lambda: len(told) == 2 * turn + 1)  # noqa: B023 - awaited within the turn
+            if turn < 2:
+                so = False
+                await until(lambda: len(told) == 2 * turn + 2)  # noqa: B023 - likewise
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+    asyncio.run(inside())
+    assert told == ["begun", "ended"] * 3
+
+
+def test_work_that_ends_by_itself_ends_it():
+    async def fails():
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        asyncio.run(while_so(lambda: True, fails))
