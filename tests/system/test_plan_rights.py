@@ -116,6 +116,8 @@ def test_what_execute_may_not_write_is_refused_while_planning(scene: Scene, tmp_
         ran = scene.pair.run_cli("execute", *AT_ONCE, state=tmp_path, config=scene.config)
         assert ran.code == 4, ran.err
         assert offsets(by_name(ran.json())[mine], "read_back") == {(first, 0): 30}
+        # nor may it make or read the topic of executions: it goes on without, and says so
+        assert any(warning.startswith("lock-unavailable: ") for warning in ran.json()["warnings"])
     assert scene.pair.committed("b", mine) == {(first, 0): 30}
     assert theirs not in scene.pair.b.groups()
 
