@@ -14,7 +14,7 @@ from failover.model.records import Window, WindowRequest
 from failover.translate.digest import LogView
 from failover.translate.follow import Followed, Side, follow
 
-_AT_ONCE = 200
+_AT_ONCE = 100
 """Partitions whose records are in memory at one time."""
 _MOST_BACK = 20_000
 """Consumed records looked back over at most, where a position is only bounded."""
@@ -43,23 +43,25 @@ class Found(NamedTuple):
 
 
 def compare(
-    source: Cluster, target: Cluster, places: Sequence[Place], records: int, read: Callable[[], None] = lambda: None
-) -> list[Found]:
-    """Compares up to ``records`` records on each side of every place.
+    source: Cluster, target: Cluster, places: Sequence[Place], records: int, clock: Callable[[], float]
+) -> tuple[list[Found], float]:
+    """Compares up to ``records`` records on each side of every place; gives the seconds that reading the target took.
 
-    ``read`` is called whenever records of the target have arrived. What does not agree is looked at once more with what
-    is known of aborted transactions and of cleaners. Raises ``ClusterError``.
+    What does not agree is looked at once more with what is known of aborted transactions and of cleaners. Raises
+    ``ClusterError``.
     """
     found: list[Found] = []
+    seconds = 0.0
     for first in range(0, len(places), _AT_ONCE):
         part = places[first : first + _AT_ONCE]
-        looked = _look(source, target, part, records, read)
+        looked, took = _look(source, target, part, records, clock)
+        seconds += took
         doubtful = [each.place for each in looked if each.followed.fault]
         if doubtful:
             again = {each.place: each for each in _look_closer(source, target, doubtful, records)}
             looked = [again.get(each.place, each) for each in looked]
         found += looked
-    return found
+    return found, seconds
 
 
 class _Stretches:
@@ -103,13 +105,14 @@ class _Stretches:
 
 
 def _look(
-    source: Cluster, target: Cluster, places: Sequence[Place], records: int, read: Callable[[], None]
-) -> list[Found]:
+    source: Cluster, target: Cluster, places: Sequence[Place], records: int, clock: Callable[[], float]
+) -> tuple[list[Found], float]:
     stretches = _Stretches(source, target, places, records)
+    began = clock()
     of_target = stretches.read("target")
-    read()
+    took = clock() - began
     of_source = stretches.read("source")
-    return [_found(stretches, place, of_source, of_target) for place in places]
+    return [_found(stretches, place, of_source, of_target) for place in places], took
 
 
 def _look_closer(source: Cluster, target: Cluster, places: Sequence[Place], records: int) -> list[Found]:

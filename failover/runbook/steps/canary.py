@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from failover.errors import ClusterError, StepFailed
-from failover.model.cluster import TopicInfo
+from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import TopicPartition
 from failover.runbook.kinds import Context, Kind, Result, Settled
 
@@ -40,11 +40,17 @@ class CanaryKind(Kind[Canary]):
             fault = target.create_topic(given.topic, 1, {"retention.ms": "86400000"})
             if fault is not None:
                 raise StepFailed(f"{given.topic} cannot be made on the target: {fault}")
+        before = target.log_ranges([tp])[tp]
         value = f"{context.playbook} {context.run_id} {context.step_id}".encode()
         try:
             offset = target.append_records(tp, [(context.run_id.encode(), value)])
         except ClusterError as error:
             raise StepFailed(f"the target takes no record: {error.message}", hint=error.hint) from error
+        if isinstance(before, LogRange) and offset < before.end:
+            raise StepFailed(
+                f"the target says it wrote offset {offset} of {given.topic}, which ended at {before.end} before",
+                hint="a cluster that loses what it acknowledged is not to be moved to",
+            )
         found = [record for records in target.read(tp) for record in records if record.offset == offset]
         if not found or found[0].value != value:
             raise StepFailed(f"the record written at offset {offset} of {given.topic} does not come back")

@@ -43,7 +43,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         "partitions": "partitions that were tried",
         "compared": "records of the target that were found to be the source's",
         "reread": "records behind the positions that had been consumed, as far as was read",
-        "ready_seconds": "from the first commit to the first records read",
+        "ready_seconds": "what the commits and reading the first records took",
         "missing_records": "records the target lacks: lost if the source were gone (RPO)",
         "missing_seconds": "how old the oldest of them is",
         "cleaned": "groups deleted that an earlier drill had left",
@@ -63,6 +63,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         )
 
     def run(self, given: GroupShadow, context: Context) -> Result:
+        from failover.inventory.following import compare
         from failover.library.planning import saved_plan
 
         places = self._places(given, context)
@@ -77,14 +78,15 @@ class GroupShadowKind(Kind[GroupShadow]):
         try:
             began = time.monotonic()
             self._commit(places, context)
-            found, ready = self._compared(given, places, context)
+            committing = time.monotonic() - began
+            found, reading = compare(context.reach.source, context.reach.target, places, given.records, time.monotonic)
         finally:
             delete(context, [drill_group(name) for name in groups])
         _judge(given, found)
         records, seconds = _missing(saved_plan(context.reach.state, given.plan))
         result: dict[str, Any] = {
             "groups": len(groups),
-            "ready_seconds": round(ready - began, 2),
+            "ready_seconds": round(committing + reading, 2),
             "missing_records": records,
             "missing_seconds": seconds,
             "compared": sum(each.followed.compared for each in found),
@@ -163,15 +165,6 @@ class GroupShadowKind(Kind[GroupShadow]):
                     f"{drill_group(place.group)} {place.target} was committed at {place.position} and reads back "
                     f"{answer if isinstance(answer, Fault) else commit and commit.offset}"
                 )
-
-    def _compared(self, given: GroupShadow, places: Sequence[Place], context: Context) -> tuple[list[Found], float]:
-        """Compares the records, and says when those of the target had been read."""
-        from failover.inventory.following import compare
-
-        read: list[float] = []
-        reach = context.reach
-        found = compare(reach.source, reach.target, places, given.records, lambda: read.append(time.monotonic()))
-        return found, read[-1]
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
         return f"failover plan; failover show {given.get('plan', 'PLAN')} -v"

@@ -380,6 +380,8 @@ class TestPreparing:
         assert "orders is not a topic for this" in failure(scene.run("uses: canary, with: {topic: orders}"))
         scene.b.no_write.add("failover-canary")
         assert "the target takes no record" in failure(scene.run("uses: canary"))
+        scene.b.append_records = lambda *_: 0
+        assert "says it wrote offset 0 of failover-canary, which ended at 2" in failure(scene.run("uses: canary"))
 
     def test_rights_that_applications_lack_are_created_and_go_on_the_way_back(self, scene):
         scene.a.group("g", {ORDERS: 60})
