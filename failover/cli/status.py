@@ -74,7 +74,7 @@ def _watch(settings: Settings, config: Config, selected: SelectedFlow, every: fl
     try:
         if not console.is_terminal:
             while True:
-                settings.emit(_painted(settings, config, selected, FOLD))
+                settings.emit(_painted(settings, config, selected, FOLD, every))
                 time.sleep(every)
         from rich.live import Live
         from rich.text import Text
@@ -82,20 +82,20 @@ def _watch(settings: Settings, config: Config, selected: SelectedFlow, every: fl
         with Live(console=console, screen=True, auto_refresh=False) as live:
             while True:
                 # both tables, the head and a few findings have to fit
-                text = _painted(settings, config, selected, max(3, (console.height - 16) // 2))
+                text = _painted(settings, config, selected, max(3, (console.height - 16) // 2), every)
                 live.update(Text(text), refresh=True)
                 time.sleep(every)
     except KeyboardInterrupt:
         return 130
 
 
-def _painted(settings: Settings, config: Config, selected: SelectedFlow, rows: int) -> str:
+def _painted(settings: Settings, config: Config, selected: SelectedFlow, rows: int, every: float) -> str:
     """Takes one look over connections of its own: a cluster that was silent may be back. Tells why there is none."""
     from failover.report.inert import inert_line
     from failover.report.status_text import status_text
 
     try:
         with looking(settings, config, selected) as look:
-            return status_text(status_of(settings, look), verbosity=settings.verbosity, rows=rows)
+            return status_text(status_of(settings, look), verbosity=settings.verbosity, rows=rows, every=every)
     except ClusterError as error:
         return f"error: {inert_line(error.message)}\nhint: {inert_line(error.hint)}\n"

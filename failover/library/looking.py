@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from contextlib import ExitStack
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
@@ -30,6 +30,7 @@ def take_snapshot(
     missing: str = "",
     rewind_by: float = 0.0,
     local_topics: str = "none",
+    settled: Mapping[TopicPartition, int] | None = None,
 ) -> Snapshot:
     """Looks at both clusters of a flow and translates the offsets of its groups; writes nothing to either.
 
@@ -37,6 +38,7 @@ def take_snapshot(
     the source. ``content``: compare records where offset syncs are not exact. Timeouts are the longest silences
     accepted, in seconds (10 and 30). ``progress`` is told what is done, how many, and of how many. ``missing``
     (``at=TIME`` or ``ago=D``) and ``rewind_by`` (seconds): offsets by time are found for plans with these options.
+    ``settled``: target offsets before which all that was never mirrored is kept elsewhere, so that groups may pass it.
     ``local_topics`` ``earliest``: topics by their plain names are looked at, for plans with that option.
 
     A source that gives no answer is no error: its state is in the snapshot. Raises ``ClusterUnreachable`` for the
@@ -55,6 +57,7 @@ def take_snapshot(
         progress=progress,
         times=Times(missing, rewind_by),
         plain=local_topics != "none",
+        settled=settled,
     )
 
 
@@ -96,6 +99,7 @@ def _look(
     progress: Callable[[str, int, int | None], None] | None = None,
     times: Times | None = None,
     plain: bool = False,
+    settled: Mapping[TopicPartition, int] | None = None,
 ) -> Snapshot:
     from failover.inventory.by_time import Times
     from failover.inventory.comparison import comparison_of
@@ -123,4 +127,5 @@ def _look(
             comparison=comparison_of(flow.config) if content else None,
             times=times or Times(),
             plain=plain,
+            settled=settled,
         )

@@ -47,20 +47,21 @@ def take_looks(look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> L
         # The same target without the source: what there would be to go by if it died this second.
         alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier)
     both, beside = read_beside(look.flow, both, look.open)
-    plan = _plan(both, memory.plan)
+    plan = _plan(look, both, memory.plan)
     return Looks(
         both=both,
         plan=plan,
         alone=both if alone is None else alone,
-        alone_plan=plan if alone is None else _plan(alone, memory.plan),
+        alone_plan=plan if alone is None else _plan(look, alone, memory.plan),
         beside=beside,
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
         connectors=connectors,
     )
 
 
-def _plan(snapshot: Snapshot, earlier: Plan | None) -> Plan:
+def _plan(look: OpenFlow, snapshot: Snapshot, earlier: Plan | None) -> Plan:
     from failover._version import __version__
+    from failover.library.memory import last_written, undecided
     from failover.model.plan import PlanOptions
     from failover.planning.build import make_plan
 
@@ -73,4 +74,6 @@ def _plan(snapshot: Snapshot, earlier: Plan | None) -> Plan:
         ttl_seconds=0,
         tool_version=__version__,
         earlier=earlier,
+        # without it this tool's own commits would be taken for somebody's who is at work there
+        written=last_written(look.state, look.mirror.selected, undecided(snapshot)),
     )

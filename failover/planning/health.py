@@ -146,7 +146,7 @@ def _settings(facts: HealthFacts) -> str | None:
         for topic, source_topic in facts.snapshot.mirrored.items()
         if topic in facts.target.settings and source_topic in facts.source.settings
     ]
-    return f"{count(len(both), 'topic')} compared" if facts.source.settings else None
+    return f"{count(len(both), 'topic')} compared" if both else None
 
 
 def _partitions(facts: HealthFacts) -> str | None:
@@ -160,7 +160,7 @@ def _expiry(facts: HealthFacts) -> str | None:
 
 def _disk(facts: HealthFacts) -> str | None:
     sides = (facts.source, facts.target)
-    if any("disk" in side.untold for side in sides) or not any(side.sizes for side in sides):
+    if any("disk" in side.untold or "everything" in side.untold for side in sides):
         return None
     taken = sum(sum(side.sizes.values()) for side in sides)
     return f"{taken / (1 << 20):,.1f} MiB" if taken >= 1 << 20 else f"{taken:,} bytes"
@@ -249,7 +249,7 @@ _UNKNOWN = {
     "new-topics": "the source gives no answer",
     "stuck-groups": "the source gives no answer",
     "acls": "one of the clusters has no authorizer, or does not tell its ACLs",
-    "configs": "the clusters do not tell their topics' settings",
+    "configs": "no topic whose settings both clusters tell",
     "partitions": "the source gives no answer",
     "offsets": "the target does not tell offsets.retention.minutes",
     "unused": "the source gives no answer",

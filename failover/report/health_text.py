@@ -54,11 +54,15 @@ def headline(health: Health) -> str:
 
 def _counted(health: Health) -> str:
     results = Counter(point.result for point in health.points)
-    words = {"ok": "well", "remark": "with a remark", "warning": "with a warning", "error": "with an error"}
-    counted = [(number, words.get(result, result)) for result, number in results.items()]
-    return f"{things(len(health.points), 'check')}: " + ", ".join(
-        f"{number} {said}" for number, said in sorted(counted)[::-1]
-    )
+    words = {
+        "error": "with an error",
+        "warning": "with a warning",
+        "unknown": "unknown",
+        "remark": "with a remark",
+        "ok": "well",
+    }
+    counted = [f"{results[result]} {said}" for result, said in words.items() if results[result]]
+    return f"{things(len(health.points), 'check')}: {', '.join(counted)}"
 
 
 def _points(health: Health) -> list[CheckPoint]:

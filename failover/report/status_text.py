@@ -22,8 +22,13 @@ _REASONS = {"newer-than-checkpoints": "no checkpoint of it yet"}
 _SIGNS = {"exact": "", "at-most": "<= ", "at-least": ">= ", None: ""}
 
 
-def status_text(status: Status, *, verbosity: int = 0, width: int = 100, rows: int = FOLD) -> str:
-    """Writes the whole for a terminal; ``rows``: of each table at most, the worst first."""
+def status_text(
+    status: Status, *, verbosity: int = 0, width: int = 100, rows: int = FOLD, every: float | None = None
+) -> str:
+    """Writes the whole for a terminal; ``rows``: of each table at most, the worst first.
+
+    ``every``: it is painted anew so often, in seconds.
+    """
     lines = [headline(status), ""]
     for label, text in answers(status):
         lines += labelled(label, text, width=width, indent=13)
@@ -48,7 +53,7 @@ def status_text(status: Status, *, verbosity: int = 0, width: int = 100, rows: i
     hidden = sum(finding.severity is Severity.INFO for finding in status.findings)
     if hidden and not verbosity:
         lines += ["", f"{things(hidden, 'remark')} more with -v"]
-    lines += ["", _next(status)]
+    lines += ["", _next(status) if every is None else f"a look every {duration(every)}; Ctrl-C ends it"]
     return "\n".join(lines) + "\n"
 
 

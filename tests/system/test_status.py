@@ -147,3 +147,13 @@ def test_watch_paints_again_until_it_is_stopped(scene, config):
         process.kill()
         process.wait()
         os.close(leader)
+
+
+def test_what_execute_committed_is_no_commit_of_somebody_at_work_there(scene, config, tmp_path):
+    pair = scene.pair
+    planned = pair.run_cli("plan", "--group", scene.group, "--format", "json", config=config, state=tmp_path)
+    executed = pair.run_cli("execute", planned.json()["id"], "--yes", "--settle", "0", config=config, state=tmp_path)
+    assert executed.code == 0, executed.out + executed.err
+    found = pair.run_cli("status", "--format", "json", config=config, state=tmp_path).json()
+    (group,) = [row for row in found["groups"] if row["group"] == scene.group]
+    assert (group["ready"], group["reasons"]) == (True, [])

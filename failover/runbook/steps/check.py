@@ -92,10 +92,9 @@ class CheckKind(Kind[Check]):
         if not isinstance(names, list):
             return "failover health weekly"
         points = [name for name in names if name not in ("readiness", "daily", "weekly")]
-        period = "daily" if set(points) <= set(_points("daily")) and "weekly" not in names else "weekly"
         lines = ["failover status --check"] if "readiness" in names else []
         if points or {"daily", "weekly"} & set(names):
-            lines.append(f"failover health {period}" + (f"   # {', '.join(points)}" if points else ""))
+            lines.append(f"failover health {_period(names)}" + (f"   # {', '.join(points)}" if points else ""))
         return "\n".join(lines)
 
 
@@ -131,18 +130,24 @@ def _judge(answers: _Answers, given: Check, context: Context) -> None:
     counted = [things(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
     by: dict[Finding, str] = context.reach.kept.setdefault(_TOLD, {})
     fresh = [finding for finding in failing if by.setdefault(finding, context.step_id) == context.step_id]
+    period = _period(given.checks)
     said = [finding.message for finding in fresh[:_SHOWN]]
     hints = [finding.remedy for finding in fresh[:_SHOWN]]
     if unknown:
         counted.append(f"{len(unknown)} unknown")
         said.append(f"nobody can tell: {', '.join(unknown)}")
-        hints.append("failover health weekly says why it is not known")
+        hints.append(f"failover health {period} says why it is not known")
     if len(fresh) > _SHOWN:
         said.append(f"{things(len(fresh) - _SHOWN, 'finding')} more")
-        hints.append("failover health weekly tells all")
+        hints.append(f"failover health {period} tells all")
     told = f": {_numbered(said)}" if said else ", told by the steps before"
-    hint = _numbered(hints) or "failover health weekly tells them together"
+    hint = _numbered(hints) or f"failover health {period} tells them together"
     raise NotWell(f"{', '.join(counted)}{told}", exit_code=3 if errors else 4, hint=hint)
+
+
+def _period(names: Sequence[str]) -> str:
+    """Names the shorter list that holds all of these."""
+    return "daily" if set(names) <= {"daily", "readiness", *_points("daily")} else "weekly"
 
 
 def _numbered(texts: Sequence[str]) -> str:
