@@ -123,7 +123,8 @@ class Traffic:
     def __exit__(self, *_: object) -> None:
         self._end.set()
         for thread in self._threads:
-            thread.join(15)
+            thread.join(60)
+            assert not thread.is_alive(), "it does not end"
 
     def _write(self) -> None:
         def delivered(error: Any, message: Any) -> None:
@@ -152,6 +153,9 @@ class Traffic:
             "group.id": self._group,
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            # closing a member whose cluster has died takes so long (measured with confluent-kafka 2.16.1; by default
+            # it was not over after two minutes)
+            "session.timeout.ms": 6000,
             "on_commit": answered,
         }
         consumer = Consumer(settings, logger=SILENT)
