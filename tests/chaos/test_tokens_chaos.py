@@ -49,6 +49,12 @@ def test_execute_waits_and_replicate_copies_across_renewals(tmp_path: Path) -> N
             out, err = process.communicate(timeout=60)
             assert process.returncode == 0, out + err
             assert pair.committed("b", "held") == {TopicPartition(held, 0): 50}
+            # by now every token of the beginning is over
+            weighed = pair.run_cli("status", "--format", "json", config=config, state=tmp_path / "state")
+            assert weighed.code == 0, weighed.err
+            rows = [row for row in weighed.json()["partitions"] if row["source_topic"] == topic]
+            assert [row["source_end"] for row in rows] == [row["mirrored_to"] for row in rows]
+            assert len(rows) == 2
             source, copy = worker.copied(topic)
             assert {tp: [(r.key, r.value) for r in records] for tp, records in copy.items()} == {
                 tp: [(r.key, r.value) for r in records] for tp, records in source.items()

@@ -113,8 +113,9 @@ def make_stores(pair: Pair, folder: Path) -> None:
     assert (folder / "keystore.jks").read_bytes().startswith(b"\xfe\xed\xfe\xed")
 
 
-def test_plan_and_execute_with_every_kind_of_credentials(scene: Scene) -> None:
+def test_plan_execute_and_status_with_every_kind_of_credentials(scene: Scene) -> None:
     pair = scene.pair
+    narrow = {"a->b.topics": scene.topic}
     groups = {kind: pair.name(f"secured-{kind}") for kind in KINDS}
     for number, group in enumerate(groups.values()):
         pair.a.place(group, {(scene.topic, 0): 10 + number, (scene.topic, 1): 20 + number})
@@ -132,6 +133,13 @@ def test_plan_and_execute_with_every_kind_of_credentials(scene: Scene) -> None:
             TopicPartition(remote, 0): 10 + number,
             TopicPartition(remote, 1): 20 + number,
         }, kind
+        if kind in ("plain", "scram-256", "mtls-pem"):
+            continue  # the same clients as those of their neighbours
+        found = scene.run(settings | narrow, "status", "--format", "json")
+        assert found.code == 0, f"{kind}: {found.err}"
+        assert found.json()["source"]["state"] == "up", kind
+        ready = {row["group"]: row["ready"] for row in found.json()["groups"]}
+        assert ready[group], kind
 
 
 class Wrong(NamedTuple):
