@@ -57,13 +57,15 @@ class Opposite(msgspec.Struct, frozen=True):
 class Evidence(msgspec.Struct, frozen=True):
     """Is what answers are drawn from: syncs by source partition, and both logs, read after syncs and commits.
 
-    ``opposite``: None when nothing came from the target.
+    ``opposite``: None when nothing came from the target. ``settled``: target offsets behind which this flow's copies
+    begin, while all that was never brought to the source and lies before them is kept elsewhere: groups may pass it.
     """
 
     syncs: Mapping[TopicPartition, Syncs]
     source_logs: Mapping[TopicPartition, LogRange]
     target_logs: Mapping[TopicPartition, LogRange]
     opposite: Opposite | None = None
+    settled: Mapping[TopicPartition, int] = {}
 
     def is_back(self, question: Question) -> bool:
         """Says whether the source partition of a question came from the target."""
@@ -179,7 +181,15 @@ def _joined(questions: Sequence[Question], evidence: Evidence, answers: Answers)
         first = max(theirs.ups) + 1 if theirs is not None and len(theirs) else end
         stop = min((down for down in evidence.syncs[each.source].downs if down >= first), default=end)
         inverse = Inverse(theirs, bounds_of(evidence, each.source, each.target)).place(each.upstream)
-        joined[each] = beside(answers[each], named(inverse, back), (first, stop), end)
+        own = answers[each]
+        settled = evidence.settled.get(each.target, first)
+        # the first sync may name a later copy than the first: what lies before it and behind the file is this flow's
+        if settled > first:
+            if own.offset is not None and own.offset > first:
+                passed = f"passes records {first} to {settled - 1}: they never came from here, and are exported"
+                own = msgspec.structs.replace(own, evidence=(*own.evidence, passed))
+            first = stop
+        joined[each] = beside(own, named(inverse, back), (first, stop), end)
     return joined
 
 

@@ -79,14 +79,15 @@ def take_snapshot(
     comparison: Comparison | None = None,
     times: Times = Times(),  # noqa: B008 - frozen
     plain: bool = False,
+    settled: Mapping[TopicPartition, int] | None = None,
 ) -> Snapshot:
     """Looks at both clusters at once and translates every group's offsets.
 
     ``open_cluster`` gives the cluster of an alias; the caller closes it. ``source_down``: do not
     contact the source at all. ``progress(what, done, total)`` is called from several threads, one
     at a time. ``comparison``: compares records, see ``failover.inventory.comparing``. ``times``: offsets to be found by
-    time as well. ``plain``: topics by their plain names are looked at too, for commits on them. Nothing is created or
-    written.
+    time as well. ``plain``: topics by their plain names are looked at too, for commits on them. ``settled``: see
+    ``Evidence``. Nothing is created or written.
 
     A source that gives no answer is decided once and the look goes on without it. Raises
     ``ClusterUnreachable`` for the target, ``CredentialsRefused`` for either (never taken for a
@@ -95,6 +96,7 @@ def take_snapshot(
     """
     look = _Look(flow, open_cluster, selection, taken=now(), progress=progress, earlier=earlier, comparison=comparison)
     look.plain = plain
+    look.settled = settled or {}
     times.moment(look.taken)  # one that is none is told before anything is asked
     return look.take(times, source_down=source_down)
 
@@ -121,6 +123,7 @@ class _Look:
         self.earlier = earlier
         self.comparison = comparison
         self.plain = False
+        self.settled: Mapping[TopicPartition, int] = {}
         self.lock = threading.Lock()
         self.source_lost: ClusterView | None = None
 
@@ -198,7 +201,7 @@ class _Look:
         require_found(() if self.selection.create else groups, candidates, known, (target_view, source_view))
 
         checkpoints = {group: target_first.checkpoints[group] for group in groups if group in target_first.checkpoints}
-        evidence = Evidence(syncs, source_view.logs, target_view.logs, back)
+        evidence = Evidence(syncs, source_view.logs, target_view.logs, back, self.settled)
         untold = [group for group in groups if group not in source_view.commits]
         tracked = positions_kept(exact, untold, mirrored)
         newest = _newest(syncs, mirrored)

@@ -15,8 +15,9 @@ class SeedPartition(msgspec.Struct, frozen=True, kw_only=True):
 
     ``offset``: the first source offset to be copied, behind the last copy of what came from the target; None where it
     is not known. ``end``: the source's log end, ``target_end`` the target's. ``tail``: records of the target that never
-    reached the source. ``before``: the position on record until now, as the next offset. ``reason`` is a stable slug.
-    ``status``: what became of the writing, "" before.
+    reached the source, ``mirrored``: the target's offset behind the last one that did. ``before``: the position on
+    record until now, as the next offset. ``reason`` is a stable slug. ``status``: what became of the writing, ""
+    before.
     """
 
     topic: str
@@ -28,6 +29,7 @@ class SeedPartition(msgspec.Struct, frozen=True, kw_only=True):
     end: int | None = None
     target_end: int | None = None
     tail: int = 0
+    mirrored: int | None = None
     compared: int = 0
     before: int | None = None
     status: Literal["", "written", "failed", "unchanged"] = ""

@@ -297,6 +297,7 @@ class Seeding:
             end=here.end,
             target_end=there.end,
             tail=end.tail,
+            mirrored=end.mirrored,
             compared=end.compared,
             before=None if before is None else before.upstream,
         )

@@ -19,6 +19,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``source_inactive``: a group with members on the source is refused. ``most_reread``: fail where more records than
     this would be read again (-1: no bound). ``most_missing``: likewise where the target lacks more, or nobody can tell.
     ``all_ready``: fail unless every group is ready or has nothing to do.
+    ``exported``: a file of a step ``tail``: groups may pass the target's records that are in it.
     """
 
     groups: list[str] = []
@@ -28,6 +29,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     most_reread: int = -1
     most_missing: int = -1
     all_ready: bool = False
+    exported: str = ""
 
 
 class PlanKind(Kind[PlanStep]):
@@ -85,14 +87,17 @@ class PlanKind(Kind[PlanStep]):
         from failover.library.looking import take_snapshot
         from failover.library.planning import make_plan
         from failover.model.plan import PlanOptions
+        from failover.runbook.steps.seed import exported
 
         reach = context.reach
+        tails = exported(given.exported, reach.target.alias)
         snapshot = take_snapshot(
             reach.flow,
             groups=given.groups,
             source_down=reach.source_down,
             source_timeout=reach.timeouts[0],
             target_timeout=reach.timeouts[1],
+            settled={tp: tail.end for tp, tail in tails.items()},
         )
         options = PlanOptions(
             groups=tuple(given.groups),

@@ -125,12 +125,14 @@ async def opened(url: str, context: Context) -> AsyncIterator[tuple[Seeding, Pla
 
     reach = context.reach
     flow = own_settings(reach.flow.config, reach.flow.selected)
-    silences = {
-        "source_silence": reach.timeouts[0] or SOURCE_TIMEOUT,
-        "target_silence": reach.timeouts[1] or TARGET_TIMEOUT,
-    }
     with rest_client(url, context) if url else contextlib.nullcontext() as client:
-        async with seeding(reach.flow.config, flow, **silences, connect=client) as (work, place):
+        async with seeding(
+            reach.flow.config,
+            flow,
+            source_silence=reach.timeouts[0] or SOURCE_TIMEOUT,
+            target_silence=reach.timeouts[1] or TARGET_TIMEOUT,
+            connect=client,
+        ) as (work, place):
             yield work, place
 
 
@@ -149,7 +151,9 @@ def exported(file: str, alias: str) -> Mapping[TopicPartition, TailPartition]:
 def covered(one: SeedPartition, tails: Mapping[TopicPartition, TailPartition]) -> SeedPartition:
     """Lets a partition go ahead whose tail is in the exported file, all of it, as it is now."""
     tail = tails.get(TopicPartition(one.topic, one.partition))
-    if one.reason != "unreplicated-tail" or tail is None or tail.end != one.target_end or tail.records < one.tail:
+    if one.reason != "unreplicated-tail" or tail is None or one.mirrored is None:
+        return one
+    if tail.end != one.target_end or tail.first > one.mirrored:
         return one
     return msgspec.structs.replace(one, action="write", reason="behind-copies", detail="")
 

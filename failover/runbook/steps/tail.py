@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
@@ -75,7 +76,7 @@ class TailKind(Kind[Tail]):
         held = held_alone(given.on, context)
         verb = {"export": "would export", "mirror": "would wait until they are mirrored:", "ignore": "would only tell:"}
         where = f" to {_path(given, held, context)}" if given.handle == "export" else ""
-        return f"{verb[given.handle]} about {_told(held)}{where}"
+        return f"{verb[given.handle]} {_told(held)}{where}"
 
     def run(self, given: Tail, context: Context) -> Result:
         held = held_alone(given.on, context)
@@ -86,9 +87,9 @@ class TailKind(Kind[Tail]):
                 held = held_alone(given.on, context)
                 return not any(_has_records(held.holder, tp, one, context) for tp, one in held.tails.items())
 
-            context.wait(mirrored, what=lambda: f"{held.lacking} does not have about {_told(held)}", every=2.0)
+            context.wait(mirrored, what=lambda: f"{held.lacking} does not have {_told(held)}", every=2.0)
         known = {tp: one for tp, one in held.tails.items() if one.end > one.first}
-        context.say(f"{held.holder.alias} alone has about {_told(held)}")
+        context.say(f"{held.holder.alias} alone has {_told(held)}")
         if given.handle == "ignore":
             exact = all(one.exact for one in known.values()) and not held.unknown
             return {"records": held.records, "partitions": len(known), "file": "", "exact": exact}
@@ -148,8 +149,9 @@ def held_alone(on: Literal["source", "target"], context: Context) -> Held:
     back = _towards(holder.alias, other.alias, context)
     silences = reach.timeouts if on == "target" else (reach.timeouts[1], reach.timeouts[0])
     snapshot = take_snapshot(back, source_timeout=silences[0], target_timeout=silences[1])
-    if not snapshot.source.answers:
-        raise StepFailed(f"{other.alias} does not answer: {snapshot.source.detail or snapshot.source.state}")
+    status = snapshot.source.status
+    if not status.answers:
+        raise StepFailed(f"{other.alias} does not answer: {status.detail or status.state}")
     there = flow_of(back.config, back.selected).opposite
     assert there is not None
     topics = {
@@ -230,10 +232,10 @@ def _records(holder: Cluster, tp: TopicPartition, tail: TailPartition, context: 
     """Yields the records of a tail, without those of aborted transactions; an open one is waited for."""
     at, size = tail.first, _FEWEST
     while at < tail.end:
-        window = context.wait(
-            lambda: _window(holder, tp, at, min(tail.end, at + size)),  # noqa: B023 - called at once
-            what=lambda: f"a transaction is open at offset {at} of {tp.topic} {tp.partition}",  # noqa: B023
-        )
+        reads = partial(_window, holder, tp, at, min(tail.end, at + size))
+        what = f"a transaction is open at offset {at} of {tp.topic} {tp.partition} on {holder.alias}"
+        window = context.wait(reads, what=partial(str, what))
+        assert window is not None
         yield from window.records
         at = window.covered_to
         weight = sum(len(record.key or b"") + len(record.value or b"") for record in window.records)
@@ -262,7 +264,7 @@ def _path(given: Tail, held: Held, context: Context) -> Path:
 
 def _told(held: Held) -> str:
     known = {tp: one for tp, one in held.tails.items() if one.end > one.first}
-    said = f"{held.records} records on {len(known)} partitions"
+    said = f"at most {held.records} records on {len(known)} partitions"
     if known:
         said += f": {tail_text(known)}"
     return said + (f"; nobody can tell of {_names(held.unknown)}" if held.unknown else "")
