@@ -1,4 +1,4 @@
-"""`failover report`: an execution, or a plan, as one file for people who were not there."""
+"""`failover report`: an execution, a run of a playbook, or a plan, as one file for people who were not there."""
 
 from __future__ import annotations
 
@@ -12,10 +12,13 @@ from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.past import locate, plan_of
 from failover.cli.wiring import state_folder
 from failover.errors import PlanNotFound, RunNotFound, StateError, UsageError
+from failover.state.playbook_runs import PLAYBOOK_RUN
+from failover.state.runs import is_file
 
 if TYPE_CHECKING:
     from failover.model.execution import Execution
     from failover.model.plan import Plan
+    from failover.runbook.record import RunRecord
     from failover.state.folder import StateFolder
 
 
@@ -25,11 +28,11 @@ if TYPE_CHECKING:
 @format_option("html", "markdown", "json", "yaml")
 @pass_settings
 def command(settings: Settings, /, *, reference: str, output: str | None) -> int:
-    """Writes one self-contained HTML file about an execution or a plan, by id or file.
+    """Writes one self-contained HTML file about an execution, a run of a playbook or a plan, by id or file.
 
     It opens anywhere, without a network: verdict first, then what was lost, read again, skipped and
-    left, with charts and tables that sort and search. On a terminal, without -o, it becomes a file
-    in the current folder. Markdown is for tickets.
+    left, or what each step came to and what is left to do, with charts and tables that sort and search.
+    On a terminal, without -o, it becomes a file in the current folder. Markdown is for tickets.
     """
     from failover.cli.plan import require_place
 
@@ -54,10 +57,16 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
     """Gives the id of what is reported and the report's text."""
     from failover.planning.plan_file import decode_plan
     from failover.state.plans import find_plan, read_plan
-    from failover.state.runs import EVICTION, is_file
+    from failover.state.runs import EVICTION
 
     if reference.startswith(EVICTION) and not is_file(reference):
         raise UsageError(f"{reference} is an eviction, which has no report", hint=f"failover show {reference}")
+    if reference.startswith(PLAYBOOK_RUN) or is_file(reference):
+        from failover.runbook.record import find_record
+
+        record = find_record(state, reference)
+        if record is not None:
+            return record.id, of_run(settings.format, record)
     if not _is_plan_file(reference):
         try:
             located = locate(settings, state, reference)
@@ -81,8 +90,6 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
 def _is_plan_file(reference: str) -> bool:
     """Says whether a reference is a file that calls itself a plan; whether it is a good one is found out later."""
     import msgspec
-
-    from failover.state.runs import is_file
 
     class Head(msgspec.Struct):
         kind: str = ""
@@ -108,6 +115,18 @@ def of_plan(form: str, plan: Plan) -> str:
 
         return plan_markdown(plan)
     return to_yaml(plan) if form == "yaml" else to_json(plan)
+
+
+def of_run(form: str, record: RunRecord) -> str:
+    """Writes the report of a playbook's run in one of the formats."""
+    from failover.report.encode import to_json, to_yaml
+    from failover.runbook.run_report import run_html, run_markdown
+
+    if form == "html":
+        return run_html(record)
+    if form == "markdown":
+        return run_markdown(record)
+    return to_yaml(record) if form == "yaml" else to_json(record)
 
 
 def of_execution(form: str, execution: Execution, plan: Plan | None) -> str:

@@ -16,6 +16,7 @@ from failover.state.runs import EVICTION, JOURNAL, find_run, is_file
 
 if TYPE_CHECKING:
     from failover.model.execution import Execution
+    from failover.runbook.record import RunRecord
     from failover.state.folder import StateFolder
 
 
@@ -31,8 +32,12 @@ def command(settings: Settings, /, *, reference: str) -> int:
     state = state_folder(settings)
     if reference.startswith(EVICTION):
         return _show_eviction(settings, state, reference)
-    if reference.startswith(PLAYBOOK_RUN):
-        return _show_playbook_run(settings, state, reference)
+    if reference.startswith(PLAYBOOK_RUN) or is_file(reference):
+        from failover.runbook.record import find_record
+
+        record = find_record(state, reference)
+        if record is not None:
+            return _show_playbook_run(settings, record)
     plan = _plan_file(state, reference)
     if plan is not None:
         return _show_plan(settings, plan)
@@ -49,12 +54,9 @@ def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> in
     return 0
 
 
-def _show_playbook_run(settings: Settings, state: StateFolder, reference: str) -> int:
-    from failover.runbook.record import read_run, record_of
+def _show_playbook_run(settings: Settings, record: RunRecord) -> int:
     from failover.runbook.text import run_text
-    from failover.state.playbook_runs import find_playbook_run
 
-    record = record_of(*read_run(find_playbook_run(state, reference)))
     settings.emit_value(record, {"table": lambda: run_text(record)})
     return 0
 

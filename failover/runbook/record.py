@@ -10,10 +10,15 @@ import msgspec
 
 from failover.runbook import events as e
 from failover.runbook.engine import fold
+from failover.runbook.outage import Outage, outages
 from failover.runbook.parse import parse
 from failover.runbook.playbook import Playbook, Value
+from failover.state.folder import StateFolder
 from failover.state.lines import LineFile, read_lines
-from failover.state.playbook_runs import JOURNAL, PLAYBOOK
+from failover.state.playbook_runs import JOURNAL, PLAYBOOK, PLAYBOOK_RUN, find_playbook_run
+from failover.state.runs import is_file
+
+KIND = "failover.playbook-run"
 
 
 class StepRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -34,16 +39,18 @@ class StepRecord(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     hint: str = ""
     why: str = ""
     undo: str = ""
+    confirmed_by: str = ""
 
 
 class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     """Is a run of a playbook.
 
     ``outcome``: done, partly, failed, declined, undone (all put back), stuck (some could not be put back), stopped,
-    or running (or cut short). ``final``: the step after which there was no way back.
+    or running (or cut short). ``final``: the step after which there was no way back. ``resumed``: how often somebody
+    went on with it. ``outages``: how long applications stood still.
     """
 
-    kind: str = "failover.playbook-run"
+    kind: str = KIND
     version: int = 1
     id: str
     playbook: str
@@ -60,6 +67,8 @@ class RunRecord(msgspec.Struct, frozen=True, kw_only=True):
     variables: Mapping[str, Value]
     steps: list[StepRecord]
     final: str = ""
+    resumed: int = 0
+    outages: list[Outage] = []
 
 
 def record_of(playbook: Playbook, events: Iterable[e.Event]) -> RunRecord:
@@ -71,6 +80,7 @@ def record_of(playbook: Playbook, events: Iterable[e.Event]) -> RunRecord:
     stopped = bool(events) and isinstance(events[-1], e.Stopped)
     closed = state.finished
     begun, ended = _times(events)
+    agreed = {event.step: event.operator for event in events if isinstance(event, e.Confirmed)}
     steps = []
     for step in playbook.steps:
         known = state.steps[step.id]
@@ -91,6 +101,7 @@ def record_of(playbook: Playbook, events: Iterable[e.Event]) -> RunRecord:
                 hint=failure.hint if failure is not None else known.hint,
                 why=known.why,
                 undo=known.undo_text,
+                confirmed_by=agreed.get(step.id, ""),
             )
         )
     return RunRecord(
@@ -109,6 +120,8 @@ def record_of(playbook: Playbook, events: Iterable[e.Event]) -> RunRecord:
         variables=started.variables,
         steps=steps,
         final=state.final_begun,
+        resumed=sum(isinstance(event, e.Resumed) for event in events),
+        outages=outages(playbook, events),
     )
 
 
@@ -123,6 +136,27 @@ def _times(events: Iterable[e.Event]) -> tuple[dict[str, datetime], dict[str, da
         elif isinstance(event, (e.Succeeded, e.Failed)):
             ended[event.step] = event.at
     return begun, ended
+
+
+def find_record(state: StateFolder, reference: str) -> RunRecord | None:
+    """Finds a run by its id or by the file of its JSON; None where the reference is of another sort.
+
+    Raises ``RunNotFound``, ``StateError`` and ``PlaybookInvalid``.
+    """
+    if is_file(reference):
+        try:
+            data = Path(reference).expanduser().read_bytes()
+            known = msgspec.json.decode(data, type=_Head).kind == KIND
+            return msgspec.json.decode(data, type=RunRecord) if known else None
+        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            return None
+    if not reference.startswith(PLAYBOOK_RUN):
+        return None
+    return record_of(*read_run(find_playbook_run(state, reference)))
+
+
+class _Head(msgspec.Struct):
+    kind: str = ""
 
 
 def read_run(folder: Path) -> tuple[Playbook, list[e.Event]]:

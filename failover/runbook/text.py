@@ -53,8 +53,22 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
         blocks.append("\n".join(labelled("Stands: ", ", ".join(standing), width=width, indent=8)))
     if record.final and record.outcome not in ("done", "undone"):
         blocks.append(f"Step {record.final} has begun: from there on nothing is put back by itself.")
+    if record.outages:
+        blocks.append("\n".join(labelled("Without service: ", outage_text(record), width=width, indent=2)))
     blocks.append(_next(record))
     return "\n\n".join(blocks) + "\n"
+
+
+def outage_text(record: RunRecord) -> str:
+    """Says how long producers and consumers stood still, by which steps; "" where no application was moved."""
+    said = []
+    for one in record.outages:
+        since = one.out or "the run's beginning"
+        if one.seconds is None:
+            said.append(f"{one.what} since {since}, {moment(one.begun)}, and they are not back")
+        else:
+            said.append(f"{one.what} {duration(one.seconds)} ({since} to {one.back})")
+    return "; ".join(said)
 
 
 def _brief(result: Mapping[str, Value]) -> str:

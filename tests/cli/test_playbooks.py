@@ -134,6 +134,49 @@ def test_another_person_has_to_agree(place, monkeypatch):
     assert (code, record["outcome"], record["steps"][3]["result"]) == (0, "done", {"by": "somebody"})
 
 
+def reported(place: Place, reference: str, form: str) -> str:
+    state = ("--state-dir", str(place.path / "state"))
+    place.capsys.readouterr()
+    with pytest.raises(SystemExit) as ended:
+        main([*state, "report", reference, "--format", form])
+    out, err = place.capsys.readouterr()
+    assert ended.value.code in (0, None), err
+    return str(out)
+
+
+def test_a_run_is_reported_to_people_who_were_not_there(place):
+    code, record, _ = place.start("--var", "fails=true")
+    assert code == 4
+    html = reported(place, record["id"], "html")
+    assert "A step failed, or somebody turned back; what had been done is put back." in html
+    assert "sh ended with 9: cannot" in html
+    told = reported(place, record["id"], "markdown")
+    assert f"## Run `{record['id']}` of `try-out`: UNDONE" in told
+    assert "| **What was put back?** | make, slow |" in told
+    assert "What is left to do?** | nothing" in told
+    assert json.loads(reported(place, record["id"], "json")) == record
+    # its file is enough, on another machine too
+    file = place.path / "state" / "playbook-runs" / record["id"] / "run.json"
+    copy = place.path / "run-elsewhere.json"
+    copy.write_bytes(file.read_bytes())
+    assert reported(place, str(copy), "html") == html
+    assert place.run("show", str(copy))[1] == record
+
+
+def test_a_report_says_what_is_left_to_do(place):
+    _, record, _ = place.start()
+    told = reported(place, record["id"], "markdown")
+    assert "WAITING for somebody's yes" in told
+    assert "1. Step agree waits: Go on?: somebody else than" in told
+    assert f"2. Go on with it: `failover run --resume {record['id']}`" in told
+    assert f"3. Or put back what was done: `failover run --resume {record['id']} --undo`" in told
+    _, record, _ = place.resume(record["id"], "--self-approve")
+    told = reported(place, record["id"], "markdown")
+    assert "gone on with 1 time" in told
+    assert "not by itself, since step end began at" in told
+    assert "1. Make sure of step end: --yes took it for done (The end)" in told
+
+
 def test_a_dry_run_runs_nothing(place):
     code, previews, _ = place.run(*place.options("--dry-run"))
     assert code == 0
