@@ -190,8 +190,10 @@ def test_a_dry_run_looks_for_real(ward):
 
 
 def test_a_name_that_is_none_is_found_before_anything_runs():
-    with pytest.raises(PlaybookInvalid, match="lagg"):
+    with pytest.raises(PlaybookInvalid, match=r"x.yaml:4: checks: there is no 'lagg'; did you mean 'lag'\?"):
         step("{checks: [lagg]}")
+    with pytest.raises(PlaybookInvalid, match="fail_on: there is no 'never'; known are: error, warning, unknown"):
+        step("{checks: [lag], fail_on: never}")
     with pytest.raises(PlaybookInvalid, match="needs 'checks'"):
         step("{fail_on: error}")
 
