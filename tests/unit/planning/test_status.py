@@ -291,6 +291,21 @@ def test_states_of_connectors_become_findings(at_work):
     assert "RecordTooLargeException" in status_text(status)
 
 
+def test_connectors_that_were_stopped_are_one_finding_with_one_command(at_work):
+    stopped = [ConnectorState(f"a->b.{kind}", kind, "STOPPED") for kind in ("source", "checkpoint")]
+    paused = ConnectorState("beat", "heartbeat", "PAUSED", ("PAUSED",))
+    found = [one for one in at_work.status(connectors=(*stopped, paused)).findings if one.code.startswith("connector")]
+    assert [one.message for one in found] == [
+        "2 connectors are STOPPED, with no tasks: a->b.checkpoint, a->b.source",
+        "1 connector is PAUSED, with PAUSED tasks: beat",
+    ]
+    assert found[0].remedy == "failover connect resume 'a->b.source' 'a->b.checkpoint'"
+
+
+def test_a_status_that_is_painted_again_says_how_it_ends(at_work):
+    assert status_text(at_work.status(), every=5).endswith("\na look every 5 s; Ctrl-C ends it\n")
+
+
 def test_a_record_too_large_for_the_target_is_named_with_both_sizes(at_work):
     at_work.a.append("orders", b"k", b"x" * 5_000_000, timestamp=AT - 900_000)
     at_work.records(at_work.a, "orders", 5, age=800)
