@@ -317,6 +317,8 @@ class Engine:
         await self.starter.read_anchors()  # their last owner has written since
         self._topics.recorded = self.starter.recorded
         self.share.shards |= wanted
+        for number in wanted:
+            self.shard(number).begin()  # also one without lanes: by that shard another worker may know what it owns
         self._begin(pair for pair in self._topics.seen.pairs.values() if shard_of(pair.source) in wanted)
 
     async def give(self, numbers: Iterable[int], *, seconds: float) -> None:

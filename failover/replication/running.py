@@ -18,6 +18,7 @@ from failover.errors import ConfigError, Refused
 from failover.inventory.flow import Flow, flow_of
 from failover.kafka.tokens import Tokens
 from failover.kafka.wire.cluster import WireCluster
+from failover.kafka.wire.transactions import describe_transactions
 from failover.mm2.internal_topics import lag_group
 from failover.replication.acl_sync import AclSync
 from failover.replication.beside import look_beside
@@ -135,8 +136,7 @@ async def replicate(
             )
             share.membership = tokens
             stack.push_async_callback(_leave, share, tokens)
-            sharing = Sharing(engine, tokens)
-            engine.beside(sharing.run)
+            engine.beside(Sharing(engine, tokens, owners=partial(describe_transactions, target_admin)).run)
         if switches[SOURCE].target is not Target.RUNNING:
             engine.hold.pause()
         started(engine)

@@ -16,7 +16,7 @@ import contextlib
 import logging
 import time
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from typing import Protocol
 
 from failover.config.clients import ClientSettings
@@ -27,6 +27,7 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.groups import describe_groups
 from failover.kafka.wire.offsets import committed_offsets
 from failover.kafka.wire.topics import NewTopic
+from failover.kafka.wire.transactions import Transaction
 from failover.model.groups import GroupType
 from failover.model.names import Fault
 from failover.replication.engine import Engine
@@ -42,6 +43,9 @@ _SESSIONS = 2
 _MOST_TRIES, _CONTEST_SESSIONS = 3, 30
 _GROUP_DENIED = 30
 _DENIED = frozenset({29, 30, 31})
+
+
+Owners = Callable[[Iterable[str]], Awaitable[Mapping[str, Transaction | Fault]]]
 
 
 class Group(Protocol):
@@ -62,10 +66,17 @@ class Group(Protocol):
 
 
 class Sharing:
-    """Keeps an engine's shards as the group has them. ``clock`` gives seconds."""
+    """Keeps an engine's shards as the group has them.
 
-    def __init__(self, engine: Engine, group: Group, *, clock: Callable[[], float] = time.monotonic) -> None:
+    ``owners`` asks the target who has transactional ids, without using them. ``clock`` gives seconds.
+    """
+
+    def __init__(
+        self, engine: Engine, group: Group, *, owners: Owners, clock: Callable[[], float] = time.monotonic
+    ) -> None:
+        self._owners = owners
         self._clock = clock
+        self._asked = clock()
         self._engine = engine
         self._group = group
         self._name = engine.share.group
@@ -92,6 +103,7 @@ class Sharing:
         while True:
             try:
                 await self.settle()
+                await self.ask_owners()
             except (ClusterError, BrokerError) as error:
                 self._troubles.tell("take", f"group {self._name}: shards cannot be taken: {error}; tried again")
             else:
@@ -120,6 +132,20 @@ class Sharing:
             self._prove()
             if take:
                 await self._take_again()
+
+    async def ask_owners(self) -> None:
+        """Looks once a session whether each shard is still ours: one without traffic would not find out by itself.
+
+        Raises ``ClusterError``.
+        """
+        if self._clock() - self._asked < self._group.session:
+            return
+        self._asked = self._clock()
+        mine = {each.transactional_id: each for each in self._engine.shards.values() if each.owned}
+        for name, found in (await self._owners(mine) if mine else {}).items():
+            shard = mine[name]
+            if isinstance(found, Transaction) and (found.producer_id, found.epoch) != (shard.producer_id, shard.epoch):
+                shard.doubt("the target names another owner")
 
     # -- inside ----------------------------------------------------------------------------------
 

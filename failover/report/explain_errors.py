@@ -135,6 +135,13 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "Stop it, then start again; --alongside if the two mirror different topics.",
         "group us-east-mm2 has us-east->eu-west on 10.1.2.3",
     ),
+    "group-taken": (
+        "error",
+        "the group to share a flow by is used for something else (exit 3)",
+        "It has members that are no workers of this flow, or committed offsets, which workers never have.",
+        "Give --group-id another name, or none: it is made of the flow's aliases then.",
+        "group billing of standby is used by billing-app",
+    ),
     "plan-stale": (
         "error",
         "the plan no longer holds (exit 5)",

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 
+from failover.model import TopicPartition
 from tests.system.pair import Pair
-from tests.system.replicating import Flow, contents
+from tests.system.replicating import Flow
 from tests.system.sharing_side import Shared, freeze, part, settled, wake
 
 
@@ -52,3 +53,71 @@ def test_kills_freezes_and_joins_under_traffic(pair: Pair) -> None:
         shared.same()  # nothing came behind
         assert shared.positions() == shared.source_ends()
         assert not [line for worker in workers for line in worker.lines("Traceback")]
+
+
+def test_fixed_parts_and_who_contradicts_them(pair: Pair) -> None:
+    """Two halves copy a flow; a worker with the same part, or with another number of parts, is told from them."""
+    shared = Shared(pair, "halves", topics=2)
+    flow = shared.flow
+    with flow.worker("--shard", "1/2") as first, flow.worker("--shard", "2/2") as second, shared.under_traffic():
+        shared.grows()
+        assert [bool(each.lines("Created topic")) for each in (first, second)] == [True, False]
+        # the same part again: it takes over, and the one before says who it was
+        with flow.worker("--shard", "2/2") as same:
+            assert second.ended(seconds=90) == 3, second.log
+            [said] = second.lines("error:")
+            assert f"flow {flow.name}, --shard 2/2: another worker has taken part of it" in said
+            assert second.lines("hint:", "--shard I/2", "an I of its own")
+            shared.grows()
+            # thirds beside halves: they contend for some shards, and one of the workers ends
+            with flow.worker("--shard", "3/3") as third:
+                workers = {"1/2": first, "2/2": same, "3/3": third}
+                pair.b.until(
+                    lambda: any(each.code() is not None for each in workers.values()), what="one gives way", seconds=90
+                )
+                for part_of, each in workers.items():
+                    if each.code() is not None:
+                        assert each.code() == 3
+                        assert f"--shard {part_of}: another worker has taken part of it" in each.lines("error:")[0]
+                    else:
+                        each.stop()
+        shared.end()
+    # whatever they disagreed about, each record is there once
+    with flow.worker() as alone:
+        shared.same()
+        alone.stop()
+
+
+def test_a_group_that_others_use_is_refused(pair: Pair) -> None:
+    stem = pair.name("taken")
+    topic = pair.create_topic("a", f"{stem}.x")
+    pair.create_topic("b", stem)
+    flow = Flow(pair, rf"{stem}\..*")
+    with pair.b.member(stem, [stem]):
+        ran = pair.run_cli("replicate", "--group-id", stem, config=flow.config)
+    assert (ran.code, ran.out) == (3, "")
+    assert f"error: group {stem} of {flow.target} is used by " in ran.err
+    assert "hint: give --group-id a name of its own" in ran.err
+    pair.commit("b", f"{stem}.offline", {TopicPartition(stem, 0): 0})
+    ran = pair.run_cli("replicate", "--group-id", f"{stem}.offline", config=flow.config)
+    assert ran.code == 3
+    assert f"group {stem}.offline of {flow.target} has committed offsets" in ran.err
+    assert flow.remote(topic) not in pair.b.topics()
+
+
+def test_a_worker_from_outside_ends_and_the_group_goes_on(pair: Pair) -> None:
+    """Started alone by mistake, it takes what the group has; the group takes it back, and it says so."""
+    shared = Shared(pair, "stray", topics=1)
+    flow = shared.flow
+    with flow.worker("--group-id") as member, shared.under_traffic():
+        settled(pair, member)
+        shared.grows()
+        with flow.worker() as stray:
+            member.says("another worker has it now", seconds=90)
+            assert stray.ended(seconds=120) == 3, stray.log
+            assert stray.lines("error:", "another worker has taken over")
+        shared.grows()
+        shared.end()
+        shared.same()
+        member.stop()
+        assert member.lines(f"no member of group failover.replicate.{flow.source}-{flow.target}; it is taken back")

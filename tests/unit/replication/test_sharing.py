@@ -5,13 +5,15 @@ from __future__ import annotations
 import asyncio
 import functools
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Iterable
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
 from failover.errors import ClusterUnreachable, Refused
+from failover.kafka.wire.transactions import Transaction
+from failover.model.names import Fault
 from failover.replication.shards import SHARDS, Slice
 from failover.replication.share import Share
 from failover.replication.sharing import Sharing
@@ -50,6 +52,7 @@ class Engine:
         self.share.membership = group
         self.fenced_out: Any = None
         self.stopping = False
+        self.shards: dict[int, Any] = {}
         self.told: list[Any] = []
         self.failure: BaseException | None = None
         self.error: BaseException | None = None
@@ -99,7 +102,12 @@ def scene() -> Scene:
     group = Group()
     engine = Engine(group)
     found = Scene(group=group, engine=engine, now=100.0)
-    found.sharing = Sharing(engine, group, clock=lambda: found.now)  # type: ignore[arg-type]
+    found.known = {}
+
+    async def owners(asked: Iterable[str]) -> dict[str, Any]:
+        return {name: found.known[name] for name in asked}
+
+    found.sharing = Sharing(engine, group, owners=owners, clock=lambda: found.now)  # type: ignore[arg-type]
     return found
 
 
@@ -224,6 +232,33 @@ async def test_contests_long_ago_do_not_count(scene: Scene) -> None:
         scene.now += 100
         await scene.sharing.settle()
     assert scene.engine.failure is None
+
+
+@ran
+async def test_once_a_session_the_target_is_asked_whose_each_shard_is(scene: Scene) -> None:
+    doubted: list[int] = []
+
+    def shard(number: int, epoch: int, owned: bool = True) -> SimpleNamespace:
+        return SimpleNamespace(
+            transactional_id=str(number),
+            producer_id=7,
+            epoch=epoch,
+            owned=owned,
+            doubt=lambda _: doubted.append(number),
+        )
+
+    scene.engine.shards = {1: shard(1, 4), 2: shard(2, 4), 3: shard(3, 4), 4: shard(4, -1, owned=False)}
+    scene.known = {
+        "1": Transaction("1", "CompleteAbort", 7, 4, 60_000, -1, ()),
+        "2": Transaction("2", "CompleteAbort", 7, 5, 60_000, -1, ()),
+        "3": Fault(105, "TRANSACTIONAL_ID_NOT_FOUND"),
+    }
+    await scene.sharing.ask_owners()
+    assert doubted == []
+    scene.now += 7
+    for _ in range(2):
+        await scene.sharing.ask_owners()
+    assert doubted == [2]
 
 
 def test_the_share_of_a_worker_alone_and_of_fixed_parts() -> None:
