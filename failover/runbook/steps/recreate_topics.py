@@ -48,20 +48,20 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
     def preview(self, given: RecreateTopics, context: Context) -> str:
         topics = self._topics(given, context)
         self._covered(given, topics, context)
-        return f"would delete {len(topics)} topics on {context.target}: {_names(topics)}"
+        return f"would delete {len(topics)} topics on {context.reach.flow.target}: {_names(topics)}"
 
     def run(self, given: RecreateTopics, context: Context) -> Result:
         topics = self._topics(given, context)
-        before = _noted(context)
+        alias, before = context.reach.flow.target, _noted(context)
         if topics:
             self._covered(given, topics, context)
             asyncio.run(_stand_still(given, topics, context))
             question = (
-                f"This deletes {len(topics)} topics on {context.target} with all they hold, and the offsets groups"
+                f"This deletes {len(topics)} topics on {alias} with all they hold, and the offsets groups"
                 f" committed on them there: {_names(topics)}. Their tail is in {given.exported}. Go ahead?"
             )
-            if not context.ask(question, context.target):
-                raise Declined(f"{context.operators[-1]} did not agree that topics of {context.target} are deleted")
+            if not context.ask(question, alias):
+                raise Declined(f"{context.operators[-1]} did not agree that topics of {alias} are deleted")
             context.note(topics=list(dict.fromkeys([*before, *topics])))
             faults = {name: fault for name, fault in context.reach.target.delete_topics(topics).items() if fault}
             if faults:
@@ -80,7 +80,7 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
                 f"the positions of {len(failed)} partitions could not be set back, that of {failed[0].topic}"
                 f" {failed[0].partition} among them: the mirror would begin in the middle"
             )
-        context.say(f"deleted {len(gone)} topics on {context.target}")
+        context.say(f"deleted {len(gone)} topics on {alias}")
         return {"deleted": gone}
 
     def settle(self, given: RecreateTopics, context: Context) -> Settled:  # noqa: ARG002
@@ -93,7 +93,8 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
         kept = check_way("recreate", context)
         wanted = [topic for topic in kept if topic in given.topics or not given.topics]
         if unknown := sorted(set(given.topics) - set(wanted)):
-            raise Refused(f"{unknown[0]} is no topic of {context.source} that keeps its name on {context.target}")
+            flow = context.reach.flow
+            raise Refused(f"{unknown[0]} is no topic of {flow.source} that keeps its name on {flow.target}")
         return sorted(_there(wanted, context))
 
     def _covered(self, given: RecreateTopics, topics: Sequence[str], context: Context) -> None:

@@ -30,11 +30,16 @@ class ReplicationLag(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     at_once: bool = False
 
 
+class LagUnknown(StepFailed):
+    """Says that nobody can tell how far the mirror is, as while it has copied nothing yet."""
+
+
 class ReplicationLagKind(Kind[ReplicationLag]):
     """Waits until the mirror is no further behind than is allowed, by records and by age; 0 records: all is there.
 
     A partition of which the same is missing twice is read on the source: markers of transactions, and aborted records
-    where the mirror copies committed ones, are never copied and not missing.
+    where the mirror copies committed ones, are never copied and not missing. While nobody can tell how far the mirror
+    is, as when it has just begun, it waits too.
     """
 
     parameters = ReplicationLag
@@ -52,9 +57,18 @@ class ReplicationLagKind(Kind[ReplicationLag]):
         began = context.remaining()
         missing: list[Unreplicated] = []
         before: dict[TopicPartition, int] = {}
+        doubt = ""
 
         def near() -> bool:
-            snapshot, rows = _look(context)
+            nonlocal doubt
+            try:
+                snapshot, rows = _look(context)
+            except LagUnknown as error:
+                if given.at_once:
+                    raise
+                doubt = error.message
+                return False
+            doubt = ""
             standing = _few([row for row in rows if before.get(_origin(row)) == row.records])
             before.clear()
             before.update({_origin(row): row.records for row in rows})
@@ -66,7 +80,7 @@ class ReplicationLagKind(Kind[ReplicationLag]):
             if not near():
                 raise StepFailed(f"the mirror is behind: {_told(missing)}", hint="failover status shows where")
         else:
-            context.wait(near, what=lambda: f"the mirror is behind: {_told(missing)}", every=1.0)
+            context.wait(near, what=lambda: doubt or f"the mirror is behind: {_told(missing)}", every=1.0)
         return {"records": _sums(missing)[0], "seconds": round(began - context.remaining(), 1)}
 
     def by_hand(self, given: Mapping[str, Any]) -> str:  # noqa: ARG002 - the same for all
@@ -74,7 +88,7 @@ class ReplicationLagKind(Kind[ReplicationLag]):
 
 
 def behind(context: Context) -> list[Unreplicated]:
-    """Gives what the target does not have, partition by partition. Raises ``StepFailed`` where nobody can tell."""
+    """Gives what the target does not have, partition by partition. Raises ``LagUnknown`` where nobody can tell."""
     return _look(context)[1]
 
 
@@ -91,10 +105,10 @@ def _look(context: Context) -> tuple[Snapshot, list[Unreplicated]]:
     )
     plan = make_plan(snapshot)
     if plan.unreplicated is None:
-        raise StepFailed("how far the mirror is cannot be told", hint="is the source there? failover status")
+        raise LagUnknown("how far the mirror is cannot be told", hint="is the source there? failover status")
     for finding in plan.findings:
         if finding.code == "position-unknown":
-            raise StepFailed(f"how far the mirror is cannot be told: {finding.message}", hint=finding.remedy)
+            raise LagUnknown(f"how far the mirror is cannot be told: {finding.message}", hint=finding.remedy)
     return snapshot, list(plan.unreplicated)
 
 

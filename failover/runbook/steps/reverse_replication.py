@@ -101,7 +101,7 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
                 continue
             flow = self._flow(which, context)
             if which == _BACK and given.way != "prefix":
-                said.append(f"{flow} stays stopped: it would copy again what came from {context.source}")
+                said.append(f"{flow} stays stopped: it would copy again what came from {context.reach.flow.source}")
                 continue
             back = "start" if verb == "stop" else "stop"
             if given.how == "connect":
