@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.looking import connectors_of, looking
+from failover.cli.looking import looking, on_connect
 from failover.cli.wiring import choose_flow, load
 
 if TYPE_CHECKING:
@@ -32,7 +32,7 @@ def command(settings: Settings, /, *, period: Period) -> int:
     config = load(settings)
     selected = choose_flow(settings, config, allow_reverse=True)
     with looking(settings, config, selected) as look:
-        health = Checkup(look, connectors_of(settings, look)).health(period)
+        health = Checkup(look, on_connect(settings, look)).health(period)
     settings.emit_value(
         health,
         {

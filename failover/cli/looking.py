@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from failover.cli.frame import Settings
     from failover.config.flow import Config, SelectedFlow
     from failover.kafka.port import Cluster
+    from failover.library.connectors import OnConnect
     from failover.library.open_flow import OpenFlow
-    from failover.model.status import ConnectorState
 
 
 @contextmanager
@@ -41,11 +41,11 @@ def looking(settings: Settings, config: Config, selected: SelectedFlow) -> Itera
         )
 
 
-def connectors_of(settings: Settings, look: OpenFlow) -> tuple[ConnectorState, ...]:
-    """Gives the states of the flow's connectors; none where no Connect cluster is configured."""
-    from failover.library.connectors import connector_states
+def on_connect(settings: Settings, look: OpenFlow) -> OnConnect:
+    """Asks the Connect cluster for the flow's connectors; nothing is known where none is configured."""
+    from failover.library.connectors import ask_connect
 
-    return connector_states(
+    return ask_connect(
         look.mirror,
         url=connect_address(settings),
         timeout=settings.target_timeout(),

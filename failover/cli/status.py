@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.looking import connectors_of, looking
+from failover.cli.looking import looking, on_connect
 from failover.cli.params import SOME_TIME
 from failover.cli.wiring import choose_flow, load
 from failover.errors import ClusterError, UsageError
@@ -51,7 +51,7 @@ def status_of(settings: Settings, look: OpenFlow) -> Status:
     """Looks at both clusters and at the connectors, and weighs what is there."""
     from failover.library.status import take_status
 
-    return take_status(look, connectors_of(settings, look))
+    return take_status(look, on_connect(settings, look))
 
 
 def _show(settings: Settings, status: Status) -> None:

@@ -8,9 +8,10 @@ import msgspec
 
 if TYPE_CHECKING:
     from failover.checks.status_checks import Limits
+    from failover.library.connectors import OnConnect
     from failover.library.open_flow import OpenFlow
     from failover.model.health import Health, Period, Sides
-    from failover.model.status import ConnectorState, Status
+    from failover.model.status import Status
 
 HEARTBEAT_INTERVALS = 10
 """How many heartbeats may be missing: at MM2's one a second that is the 10 s of the usual checklists."""
@@ -19,14 +20,14 @@ HEARTBEAT_INTERVALS = 10
 class Checkup:
     """Is one look at both clusters, from which any checklist is answered; what a week's list asks is read once.
 
-    ``connectors``: their states where a Kafka Connect cluster was asked. Raises what ``take_snapshot`` raises.
+    ``on_connect``: what a Kafka Connect cluster told. Raises what ``take_snapshot`` raises.
     """
 
-    def __init__(self, look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> None:
+    def __init__(self, look: OpenFlow, on_connect: OnConnect | None = None) -> None:
         from failover.library.status import take_looks
 
         self._look = look
-        self._looks = take_looks(look, connectors)
+        self._looks = take_looks(look, on_connect)
         self._sides: tuple[Sides, Sides] | None = None
 
     def health(self, period: Period, limits: Limits | None = None) -> Health:

@@ -4,24 +4,28 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 if TYPE_CHECKING:
     from failover.checks.status_checks import Limits
+    from failover.inventory.status import Beside
+    from failover.library.connectors import OnConnect
     from failover.library.open_flow import OpenFlow
     from failover.model.plan import Plan
     from failover.model.snapshot import Snapshot
-    from failover.model.status import ConnectorState, Status
+    from failover.model.status import Status
     from failover.planning.status import Looks
 
 
-def take_status(look: OpenFlow, connectors: tuple[ConnectorState, ...] = (), limits: Limits | None = None) -> Status:
+def take_status(look: OpenFlow, on_connect: OnConnect | None = None, limits: Limits | None = None) -> Status:
     """Looks at both clusters and weighs what is there; writes nothing to either.
 
-    ``connectors``: their states where a Kafka Connect cluster was asked. ``limits``: from when on the flow is found
+    ``on_connect``: what a Kafka Connect cluster told. ``limits``: from when on the flow is found
     wanting, None: the usual ones. Raises what ``take_snapshot`` raises.
     """
     from failover.planning.status import make_status
 
-    return make_status(take_looks(look, connectors), limits or usual_limits(look))
+    return make_status(take_looks(look, on_connect), limits or usual_limits(look))
 
 
 def usual_limits(look: OpenFlow) -> Limits:
@@ -32,7 +36,7 @@ def usual_limits(look: OpenFlow) -> Limits:
     return Limits(tasks_max=own.integer("tasks.max") if "tasks.max" in own else None)
 
 
-def take_looks(look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> Looks:
+def take_looks(look: OpenFlow, on_connect: OnConnect | None = None) -> Looks:
     """Looks at both clusters, and at the target as it would be without the source."""
     from failover.inventory.selection import Selection
     from failover.inventory.status import read_beside
@@ -53,10 +57,16 @@ def take_looks(look: OpenFlow, connectors: tuple[ConnectorState, ...] = ()) -> L
         plan=plan,
         alone=both if alone is None else alone,
         alone_plan=plan if alone is None else _plan(look, alone, memory.plan),
-        beside=beside,
+        beside=beside if on_connect is None else _with_positions(beside, on_connect),
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
-        connectors=connectors,
+        connectors=() if on_connect is None else on_connect.states,
     )
+
+
+def _with_positions(beside: Beside, on_connect: OnConnect) -> Beside:
+    """Adds what Connect tells of partitions whose positions are in no topic that could be read."""
+    positions = {**on_connect.positions, **beside.positions.by_partition}
+    return msgspec.structs.replace(beside, positions=beside.positions._replace(by_partition=positions))
 
 
 def _plan(look: OpenFlow, snapshot: Snapshot, earlier: Plan | None) -> Plan:

@@ -79,9 +79,9 @@ def lags(status: Status) -> Iterator[Lag]:
         "connect-offsets",
         sum(max(0, (row.source_end or 0) - (row.position or 0)) for row in kept) if kept else None,
         oldest,
-        f"source end less kept positions, {len(kept):,} partitions; the newest's age"
+        f"source end less kept positions, {count(len(kept), 'partition')}" + ("; the newest's age" if times else "")
         if kept
-        else "none is kept on the target: failover connect offsets",
+        else "none is told (Kafka Connect's: failover.connect.url)",
     )
 
 

@@ -305,8 +305,10 @@ def _replicators(looks: Looks) -> Iterable[Replicator]:
         yield Replicator(program, running=True, detail=f"group {group} on {target} has members")
     newest: dict[str, int] = {}
     for position in looks.beside.positions.by_partition.values():
-        newest[position.connector] = max(newest.get(position.connector, 0), position.timestamp)
+        newest[position.connector] = max(newest.get(position.connector, -1), position.timestamp)
     for connector, at in sorted(newest.items()):
+        if at < 0:
+            continue  # told by Connect, with the connector's state
         yield Replicator(
             f"connector {connector}",
             running=None,

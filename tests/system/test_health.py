@@ -357,7 +357,9 @@ def test_each_illness_of_a_mirror_that_stands_still_is_found_with_its_remedy(war
     assert halted["remedy"].startswith("failover connect resume ")
     assert code == markdown.code == played.code == 3
     assert results(health)["versions"] == "ok"
-    assert {lag["by"]: lag["records"] for lag in health["lags"]}["offsets"] >= 12_000
+    lags = {lag["by"]: lag["records"] for lag in health["lags"]}
+    assert lags["offsets"] >= 12_000
+    assert lags["connect-offsets"] >= 12_000  # by Connect's REST
     assert all(len(line) <= 100 for line in text.splitlines())
     assert text.startswith("NOT WELL: ")
     steps = {step["id"]: step["status"] for step in played.json()["steps"]}

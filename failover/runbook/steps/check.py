@@ -209,7 +209,7 @@ def _limits(given: Check, look: OpenFlow, *, readiness: bool = False) -> Limits:
 
 def _checkup(given: Check, context: Context) -> tuple[Checkup, OpenFlow]:
     """Looks, or takes the look of an earlier check of this run where that is young enough."""
-    from failover.library.connectors import connector_states
+    from failover.library.connectors import ask_connect
     from failover.library.health import Checkup
     from failover.library.open_flow import OpenFlow
 
@@ -222,7 +222,7 @@ def _checkup(given: Check, context: Context) -> tuple[Checkup, OpenFlow]:
         return reach.source if alias == reach.flow.source else reach.target
 
     look = OpenFlow(reach.flow, reach.state, open_cluster, source_down=reach.source_down)
-    checkup = Checkup(look, connector_states(reach.flow, url=given.url, warn=context.say))
+    checkup = Checkup(look, ask_connect(reach.flow, url=given.url, warn=context.say))
     reach.kept[_KEPT] = (given.url, time.monotonic(), checkup, look)
     return checkup, look
 

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from failover.cli.connect_states import tell_stop
 from failover.cli.frame import Settings
-from failover.cli.looking import connectors_of
+from failover.cli.looking import on_connect
 from failover.config.load import load_config, select_flow
+from failover.inventory.positions import Position
+from failover.library.connectors import OnConnect
 from failover.library.flows import MirrorFlow
 from failover.library.open_flow import OpenFlow
+from failover.model.names import TopicPartition
 from failover.state.folder import StateFolder
 from tests.fake_cluster import FakeCluster
 from tests.unit.connect.fake_connect import FakeConnect
@@ -37,10 +41,12 @@ class Told:
         tell_stop(self.settings, self.config, self.selected)
         return "\n".join(self.said)
 
-    def states(self) -> list[tuple[str, str, str]]:
+    def asked(self) -> OnConnect:
         mirror = MirrorFlow(self.config, self.selected)
-        found = connectors_of(self.settings, OpenFlow(mirror, StateFolder(self.path.parent), FakeCluster))
-        return [(one.kind, one.state, one.reason) for one in found]
+        return on_connect(self.settings, OpenFlow(mirror, StateFolder(self.path.parent), FakeCluster))
+
+    def states(self) -> list[tuple[str, str, str]]:
+        return [(one.kind, one.state, one.reason) for one in self.asked().states]
 
 
 def told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, url: str | None) -> Told:
@@ -69,6 +75,24 @@ def test_the_command_to_run_before_execute(tmp_path, monkeypatch, fake: FakeConn
         "org.apache.kafka.connect.errors.ConnectException: no such topic",
     )
     assert not any(request.startswith(("PUT", "POST")) for request in fake.requests)
+
+
+def test_positions_are_those_that_connect_keeps_of_the_flow_s_source(tmp_path, monkeypatch, fake: FakeConnect):
+    fake.add_flow()
+    fake.add_flow("b", "a")
+
+    def row(cluster: str, partition: int, at: int | None) -> dict[str, Any]:
+        where = {"cluster": cluster, "topic": "orders", "partition": partition}
+        return {"partition": where, "offset": None if at is None else {"offset": at}}
+
+    fake.stored["a-b-source"] = [row("a", 0, 41), row("a", 1, None), row("other", 2, 7)]
+    fake.stored["b-a-source"] = [row("b", 3, 9)]
+    one = told(tmp_path, monkeypatch, fake.url)
+    assert one.asked().positions == {TopicPartition("orders", 0): Position(42, -1, "a-b-source")}
+    fake.stored["a-b-source"] = [{"said": "by no worker"}]
+    assert one.asked().positions == {}
+    assert len(one.asked().states) == 3
+    assert one.said == []
 
 
 def test_stopped_connectors_need_no_command(tmp_path, monkeypatch, fake: FakeConnect):
