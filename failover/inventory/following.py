@@ -5,7 +5,7 @@ Record contents stay in memory for the moment of comparison and reach no result.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from failover.kafka.port import Cluster
@@ -42,26 +42,35 @@ class Found(NamedTuple):
     unread: str = ""
 
 
-def compare(
-    source: Cluster, target: Cluster, places: Sequence[Place], records: int, clock: Callable[[], float]
-) -> tuple[list[Found], float]:
-    """Compares up to ``records`` records on each side of every place; gives the seconds that reading the target took.
+def read_first(target: Cluster, places: Sequence[Place]) -> None:
+    """Reads the first record at every place that has one, as consumers that start there do. Raises ``ClusterError``."""
+    logs = target.log_ranges({place.target for place in places})
+    wanted = {(place.target, place.position) for place in places}
+    target.windows(
+        [
+            WindowRequest("target", tp, position, position + 1)
+            for tp, position in sorted(wanted)
+            if not isinstance(log := logs[tp], Fault) and log.start <= position < log.end
+        ]
+    )
+
+
+def compare(source: Cluster, target: Cluster, places: Sequence[Place], records: int) -> list[Found]:
+    """Compares up to ``records`` records on each side of every place.
 
     What does not agree is looked at once more with what is known of aborted transactions and of cleaners. Raises
     ``ClusterError``.
     """
     found: list[Found] = []
-    seconds = 0.0
     for first in range(0, len(places), _AT_ONCE):
         part = places[first : first + _AT_ONCE]
-        looked, took = _look(source, target, part, records, clock)
-        seconds += took
+        looked = _look(source, target, part, records)
         doubtful = [each.place for each in looked if each.followed.fault]
         if doubtful:
             again = {each.place: each for each in _look_closer(source, target, doubtful, records)}
             looked = [again.get(each.place, each) for each in looked]
         found += looked
-    return found, seconds
+    return found
 
 
 class _Stretches:
@@ -104,15 +113,10 @@ class _Stretches:
         return answers
 
 
-def _look(
-    source: Cluster, target: Cluster, places: Sequence[Place], records: int, clock: Callable[[], float]
-) -> tuple[list[Found], float]:
+def _look(source: Cluster, target: Cluster, places: Sequence[Place], records: int) -> list[Found]:
     stretches = _Stretches(source, target, places, records)
-    began = clock()
-    of_target = stretches.read("target")
-    took = clock() - began
-    of_source = stretches.read("source")
-    return [_found(stretches, place, of_source, of_target) for place in places], took
+    of_target, of_source = stretches.read("target"), stretches.read("source")
+    return [_found(stretches, place, of_source, of_target) for place in places]
 
 
 def _look_closer(source: Cluster, target: Cluster, places: Sequence[Place], records: int) -> list[Found]:

@@ -43,7 +43,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         "partitions": "partitions that were tried",
         "compared": "records of the target that were found to be the source's",
         "reread": "records behind the positions that had been consumed, as far as was read",
-        "ready_seconds": "what the commits and reading the first records took",
+        "ready_seconds": "from the first commit until every group had its first records",
         "missing_records": "records the target lacks: lost if the source were gone (RPO)",
         "missing_seconds": "how old the oldest of them is",
         "cleaned": "groups deleted that an earlier drill had left",
@@ -63,7 +63,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         )
 
     def run(self, given: GroupShadow, context: Context) -> Result:
-        from failover.inventory.following import compare
+        from failover.inventory.following import compare, read_first
         from failover.library.planning import saved_plan
 
         places = self._places(given, context)
@@ -78,15 +78,16 @@ class GroupShadowKind(Kind[GroupShadow]):
         try:
             began = time.monotonic()
             self._commit(places, context)
-            committing = time.monotonic() - began
-            found, reading = compare(context.reach.source, context.reach.target, places, given.records, time.monotonic)
+            read_first(context.reach.target, places)
+            ready = time.monotonic() - began
+            found = compare(context.reach.source, context.reach.target, places, given.records)
         finally:
             delete(context, [drill_group(name) for name in groups])
         _judge(given, found)
         records, seconds = _missing(saved_plan(context.reach.state, given.plan))
         result: dict[str, Any] = {
             "groups": len(groups),
-            "ready_seconds": round(committing + reading, 2),
+            "ready_seconds": round(ready, 2),
             "missing_records": records,
             "missing_seconds": seconds,
             "compared": sum(each.followed.compared for each in found),
