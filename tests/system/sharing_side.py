@@ -63,10 +63,19 @@ class Shared:
 
     def same(self, *, seconds: float = 90) -> None:
         """Compares each topic with its copy record by record until the copy holds all that the source does."""
+        for compared in self._comparing():
+            compared.until_equal(seconds=seconds)
+
+    def so_far(self) -> None:
+        """Compares what the copies hold now: each is a beginning of its source."""
+        for compared in self._comparing():
+            assert compared.step() == []
+
+    def _comparing(self) -> list[Compared]:
         for topic in self.topics:
             if topic not in self._compared:
                 self._compared[topic] = Compared(self.pair, topic, self.flow.remote(topic))
-            self._compared[topic].until_equal(seconds=seconds)
+        return list(self._compared.values())
 
     def grows(self, *, records: int = 20) -> None:
         """Waits until every partition's copy has grown: each has an owner."""

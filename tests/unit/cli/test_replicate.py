@@ -6,8 +6,9 @@ import pytest
 
 from failover.cli.entry import main
 from failover.cli.frame import Settings
-from failover.cli.replicate import _flows, _heartbeats_alone
+from failover.cli.replicate import _flows, _heartbeats_alone, _shares
 from failover.config.load import load_config
+from failover.errors import UsageError
 
 THREE = "".join(f"{alias}.bootstrap.servers = {alias}:1\n" for alias in "ABC")
 
@@ -67,3 +68,40 @@ def test_an_address_that_must_not_be_listened_on_ends_it_at_once(tmp_path, capsy
     error = capsys.readouterr().err
     assert words in error
     assert "hint: " in error
+
+
+def shares(tmp_path, text, *, group=None, shard=None):
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B, C\n{THREE}{text}")
+    return {
+        name: str(share) for name, share in _shares(_flows(Settings(), load_config(path), ()), group, shard).items()
+    }
+
+
+TWO_INTO_B = f"{ONE}C->B.enabled = true\n"
+
+
+def test_each_flow_has_a_group_of_its_own_where_none_is_named(tmp_path):
+    assert shares(tmp_path, TWO_INTO_B) == {"A->B": "", "C->B": ""}
+    assert shares(tmp_path, TWO_INTO_B, group="") == {
+        "A->B": "group failover.replicate.A-B",
+        "C->B": "group failover.replicate.C-B",
+    }
+    both_ways = f"{ONE}B->A.enabled = true\n"
+    assert set(shares(tmp_path, both_ways, group="dr").values()) == {"group dr"}
+    assert set(shares(tmp_path, both_ways, shard="2/3").values()) == {"shard 2/3"}
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        (TWO_INTO_B, {"group": "dr"}, "several flows into one cluster (A->B, C->B)"),
+        (ONE, {"group": "dr", "shard": "1/2"}, "exclude each other"),
+        (ONE, {"shard": "3/2"}, "--shard '3/2' cannot be used"),
+    ],
+)
+def test_shares_that_cannot_be_are_refused(tmp_path, text, options, words):
+    with pytest.raises(UsageError) as caught:
+        shares(tmp_path, text, **options)
+    assert words in str(caught.value)
+    assert caught.value.hint
