@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 import msgspec
 
 from failover.errors import Refused, StepFailed
+from failover.inventory.flow import flow_of
 from failover.kafka.port import Cluster
 from failover.model.names import Fault
 from failover.model.rights import AclBinding
@@ -33,8 +34,9 @@ class FenceKind(Kind[Fence]):
 
     Transactions that are open end as they would. Where no other ACL names a topic, and the brokers let everybody in
     there, the first ACL would shut out readers too: everybody is then allowed to READ, DESCRIBE and DESCRIBE_CONFIGS.
-    The way back deletes exactly the ACLs that were created here. Super users are let in whatever ACLs say: they are
-    named. Without an authorizer nothing can be fenced this way: stop the producers by a command or by hand.
+    The way back deletes exactly the ACLs that were created here, and on the target what a mirror made of them there.
+    Super users are let in whatever ACLs say: they are named. Without an authorizer nothing can be fenced this way: stop
+    the producers by a command or by hand.
     """
 
     parameters = Fence
@@ -57,7 +59,8 @@ class FenceKind(Kind[Fence]):
     def run(self, given: Fence, context: Context) -> Result:
         source = context.reach.source
         topics = given.topics or data_topics(context)
-        bindings = wanted(source, topics, given.principals)
+        bindings = wanted(source, topics, given.principals, noted_acls(context))
+        _note_copies(context, bindings)
         note_acls(context, bindings)
         refused = {binding: fault for binding, fault in source.create_acls(bindings).items() if fault is not None}
         if refused:
@@ -110,11 +113,50 @@ class FenceKind(Kind[Fence]):
                 f"{len(faults)} of {len(bindings)} ACLs could not be deleted, that on {binding.name} because: {fault}",
                 hint="kafka-acls.sh --remove, with what failover show RUN lists under the step",
             )
-        return f"deleted {len(bindings)} ACLs"
+        copies = _copied(context)
+        left = [fault for fault in context.reach.target.delete_acls(copies).values() if fault is not None]
+        if left:
+            raise StepFailed(
+                f"{len(left)} of {len(copies)} copies of the fence on the target could not be deleted: {left[0]}",
+                hint="kafka-acls.sh --remove on the target, for User:* on the mirrored topics",
+            )
+        return f"deleted {len(bindings)} ACLs" + (f", and {len(copies)} copies on the target" if copies else "")
 
 
-def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) -> list[AclBinding]:
-    """Gives the ACLs that fence topics and are not there yet. Raises ``Refused`` where ACLs mean nothing."""
+def _note_copies(context: Context, bindings: Sequence[AclBinding]) -> None:
+    """Notes what a mirror would make of ACLs on the target, as far as it is not there: the way back deletes these too.
+
+    MM2 (MirrorSourceConnector.syncTopicAcls): all literal topic ACLs but ALLOW WRITE are copied, and never removed.
+    """
+    there = context.reach.target.acls()
+    if isinstance(there, Fault):
+        return  # none could be copied there
+    selected = context.reach.flow
+    flow = flow_of(selected.config, selected.selected)
+    copies = [msgspec.structs.replace(one, name=flow.target_topic(one.name)) for one in bindings]
+    known = context.notes.get("copies") or []
+    assert isinstance(known, list)
+    new = [msgspec.json.encode(one).decode() for one in copies if one not in there]
+    context.note(copies=list(dict.fromkeys([*known, *new])))
+
+
+def _copied(context: Context) -> list[AclBinding]:
+    """Gives those of them that are on the target now."""
+    noted = context.notes.get("copies") or []
+    assert isinstance(noted, list)
+    there = context.reach.target.acls() if noted else ()
+    if isinstance(there, Fault):
+        return []
+    return [one for each in noted if (one := msgspec.json.decode(each, type=AclBinding)) in there]
+
+
+def wanted(
+    source: Cluster, topics: Sequence[str], principals: Sequence[str], own: Collection[AclBinding] = ()
+) -> list[AclBinding]:
+    """Gives the ACLs that fence topics and are not there yet. Raises ``Refused`` where ACLs mean nothing.
+
+    ``own``: those of an earlier try, which leave a topic as open as it was.
+    """
     there = source.acls()
     if isinstance(there, Fault):
         if there.number == NO_AUTHORIZER:
@@ -128,7 +170,7 @@ def wanted(source: Cluster, topics: Sequence[str], principals: Sequence[str]) ->
     open_by_default = source.broker_settings([_OPEN]).get(_OPEN, "true") != "false"
     found: list[AclBinding] = []
     for topic in topics:
-        if open_by_default and not any(_names(acl, topic) for acl in there):
+        if open_by_default and not any(_names(acl, topic) for acl in there if acl not in own):
             found += [AclBinding("topic", "literal", topic, EVERYBODY, "*", "ALLOW", right) for right in READERS]
         found += [AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for who in principals]
     return [binding for binding in found if binding not in there]

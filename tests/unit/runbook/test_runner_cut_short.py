@@ -110,3 +110,38 @@ def test_wherever_a_step_fails_what_was_done_before_is_put_back(ready, place):
     assert Status.STUCK not in statuses
     undoes = {2, 3, 4}  # ACLs, the fence, the offsets
     assert {n for n, one in enumerate(statuses) if one is Status.UNDONE} == {n for n in undoes if n < place}
+
+
+def test_what_the_mirror_copied_of_a_fence_goes_with_it(scene):
+    before = [acl("ALLOW", "READ", "a.paid", who="User:other")]
+    scene.a.bindings, scene.b.bindings = [], list(before)
+    copies = [
+        acl(permission, operation, "a.orders") for permission, operation in (("DENY", "WRITE"), ("ALLOW", "READ"))
+    ]
+
+    def mirrored() -> None:
+        if scene.clock:  # once the fence stands and is watched
+            scene.b.bindings = [*before, *copies]
+
+    scene.on_sleep = mirrored
+    runner = scene.run("uses: fence", "uses: verify-fence, with: {watch: 2s}", FAIL)
+    assert runner.state.steps["s0"].undo_text == "deleted 8 ACLs, and 2 copies on the target"
+    assert (scene.a.bindings, scene.b.bindings) == ([], before)
+
+
+def test_a_fence_of_which_a_part_was_created_is_made_whole(scene):
+    """A first ACL alone would shut out readers; those of the earlier try must not be taken for somebody's."""
+    scene.a.bindings = scene.b.bindings = []
+    scene.run("uses: fence, with: {topics: [orders]}")
+    whole = list(scene.a.bindings)
+    assert len(whole) == 4
+    scene.a.bindings = []
+    runner = scene.runner("uses: fence, with: {topics: [orders]}")
+    journal = Journal(runner.events)
+    journal.met = {("Begun", "s0", False), ("Begun", "s0", True), ("Noted", "s0", False), ("Noted", "s0", True)}
+    with pytest.raises(Killed):  # at Succeeded: all was created, and here some of it got lost
+        Runner(runner.playbook, runner.events, journal, scene.around()).run()
+    scene.a.bindings = whole[:1]
+    again = Runner(runner.playbook, [*journal.events, e.Resumed(datetime.now(UTC), "bob", "h")], scene, scene.around())
+    again.run()
+    assert set(scene.a.bindings) == set(whole)
