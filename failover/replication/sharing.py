@@ -193,7 +193,8 @@ class Sharing:
         _log.info("group %s: this worker has %d of %d shards%s", self._name, shards, SHARDS, leads)
 
     def _in_trouble(self) -> list[str]:
-        if not (trouble := self._group.trouble):
+        trouble = self._group.trouble
+        if not trouble or self._had:  # whoever holds tokens is a member, whatever was wrong for a moment
             return []
         self._troubles.tell(trouble, f"group {self._name}: {trouble}", over=f"group {self._name}: goes on")
         return [trouble]

@@ -19,6 +19,7 @@ from failover.replication.lane import Flight, State
 from failover.replication.route import Route
 
 _PURPOSE = "replicate"
+_LOOK_AGAIN_SECONDS = 0.5
 
 
 class WriteSettings(msgspec.Struct, frozen=True):
@@ -97,6 +98,7 @@ class Writer:
                 while self._ready and self._on_way < self._settings.requests:
                     await connection.ready()
                     if not self._alive():
+                        asyncio.get_running_loop().call_later(_LOOK_AGAIN_SECONDS, self._work.set)
                         break
                     batches, flights = self._gather()
                     if not batches:

@@ -14,6 +14,7 @@ import pytest
 from failover.errors import ClusterUnreachable, Refused
 from failover.kafka.wire.transactions import Transaction
 from failover.model.names import Fault
+from failover.replication import sharing as module
 from failover.replication.shards import SHARDS, Slice
 from failover.replication.share import Share
 from failover.replication.sharing import Sharing
@@ -271,3 +272,38 @@ def test_the_share_of_a_worker_alone_and_of_fixed_parts() -> None:
 def test_in_a_group_nothing_is_had_before_one_is_a_member() -> None:
     share = Share(group="g")
     assert (share.shards, share.first, share.leads(), share.alive()) == (set(), None, False, False)
+
+
+@ran
+async def test_it_joins_says_what_is_wrong_until_it_is_over_and_gives_back_what_is_asked_for(
+    scene: Scene, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(module, "_LOOK_SECONDS", 0.001)
+    scene.group.trouble = "GROUP_AUTHORIZATION_FAILED"
+    running = asyncio.ensure_future(scene.sharing.run())
+
+    async def until(done: Callable[[], bool]) -> None:
+        while not done():  # noqa: ASYNC110 - what is waited for tells nobody
+            await asyncio.sleep(0.001)
+
+    await until(lambda: bool(caplog.messages))
+    assert scene.group.started
+    scene.engine.error = ClusterUnreachable("no answer", alias="b")
+    scene.group.tokens = {3: 1}
+    await until(lambda: len(caplog.messages) >= 2)
+    scene.engine.error = None
+    await until(lambda: ("take", [3]) in scene.engine.told)
+    scene.engine.news()
+    scene.group.tokens = {}
+    # in the member's thread, which waits until the shard is given back
+    await asyncio.to_thread(scene.group.revoked)
+    assert scene.engine.news() == [("give", [3])]
+    scene.engine.stopping = True
+    await asyncio.to_thread(scene.group.revoked)
+    assert scene.engine.news() == []
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert caplog.messages[:2] == [
+        "group g: GROUP_AUTHORIZATION_FAILED",
+        "group g: shards cannot be taken: no answer; tried again",
+    ]
