@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -32,6 +33,7 @@ class Story:
         self.at = int(time.time() * 1000)
         self.sent: tuple[list[bytes], list[bytes]] = ([], [])
         self.copied: tuple[list[bytes], list[bytes]] = ([], [])
+        self.group, self.at_commit = "", 0
         self.rest: Rest
         self.worker: Worker
 
@@ -86,6 +88,25 @@ class Story:
         )
         assert self.held() == self.copied
 
+    def commit(self, at: int) -> None:
+        self.group = self.pair.name("altered-group")
+        self.pair.commit("a", self.group, {(self.topic, number): at for number in (0, 1)})
+        self.at_commit = at
+
+    def translated(self) -> None:
+        """Looks where the group may start on the target: all that it has not read must lie behind that."""
+        copy = self.flow.copy([self.topic])
+        ran = self.pair.run_cli("translate", self.group, "--format", "json", config=self.flow.config)
+        assert ran.code == 0, ran.err
+        rows = {row["partition"]: row for row in ran.json()["partitions"]}
+        assert set(rows) == {0, 1}
+        for number, row in rows.items():
+            unread = Counter(self.sent[number][self.at_commit :])
+            for place in {row["placed"], row["offset"]} - {None}:
+                records = copy[TopicPartition(self.topic, number)]
+                behind = Counter(record.value for record in records if record.offset >= place)
+                assert unread <= behind, (row, place)
+
 
 @pytest.fixture
 def story(pair: Pair) -> Story:
@@ -98,6 +119,7 @@ def test_what_is_altered_is_copied_from_there_and_once(story: Story) -> None:
         story.use(worker)
         story.send(40)
         story.holds()
+        story.commit(20)
         # back: one by its offset, the other as if nothing had been copied
         story.turn("stop", ("STOPPED", 0))
         story.alter({(topic, 0): 9, (topic, 1): None, (later, 0): 4})
@@ -107,6 +129,7 @@ def test_what_is_altered_is_copied_from_there_and_once(story: Story) -> None:
         story.copied[1].extend(story.sent[1])
         story.turn("resume", ("RUNNING", 1))
         story.holds()
+        story.translated()
         # a topic that comes later begins where it was told to
         story.pair.create_topic("a", later, 1)
         send(story.pair, ((later, b"%d" % number, None, 0, 0, []) for number in range(10)))
@@ -150,6 +173,7 @@ def test_what_is_altered_is_copied_from_there_and_once(story: Story) -> None:
             what="the positions follow",
             seconds=90,
         )
+        story.translated()
         worker.stop()
     (found,) = story.flow.copy([later]).values()
     assert [record.value for record in found] == [b"5", b"6", b"7", b"8", b"9", *(b"%d" % n for n in range(10))]
