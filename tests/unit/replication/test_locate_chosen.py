@@ -16,10 +16,10 @@ def logs(values: list[int]) -> Copying:
     return Copying(source, target)
 
 
-def chosen(copying: Copying, at: int, **options: str) -> Located:
+def chosen(copying: Copying, at: int, *, start: str = "earliest") -> Located:
     """Chooses a position and asks for it behind a fence, as a start does."""
     copying.fence()
-    answer = ask(copying.source, copying.target, [Anchor(at, chosen=True), *copying.syncs], **options).answer
+    answer = ask(copying.source, copying.target, [Anchor(at, chosen=True), *copying.syncs], start=start).answer
     assert isinstance(answer, Located)
     copying.position = answer.upstream
     return answer
@@ -82,21 +82,21 @@ def test_after_any_choices_and_crashes_nothing_is_left_out_or_doubled(values, fi
     copying = logs(values)
     source, target = copying.source, copying.target
     copying.copy(first)
-    ids = {"source_id": SOURCE_ID, "target_id": TARGET_ID} if known else {}
+    ids = (SOURCE_ID, TARGET_ID) if known else (NO_TOPIC_ID, NO_TOPIC_ID)
     for wanted, runs in choices:
         at = min(wanted, source.end)
         found = chosen(copying, at)
         assert (found.upstream, found.downstream) == (at, target.end)
         since = found.since
         # Written down before anything is copied; any later record may be the last that was.
-        records = [Anchor(at, since, *((SOURCE_ID, TARGET_ID) if known else (NO_TOPIC_ID,) * 2), since=since)]
+        records = [Anchor(at, since, *ids, since=since)]
         for count in runs:
             copying.copy(count)
             records.append(ours(copying.position, target.end))
             copying.fence()
             last = chance.choice(records)
             anchor = Anchor(last.upstream, last.downstream, last.source_topic_id, last.target_topic_id, since=since)
-            located = ask(source, target, [anchor, *copying.syncs], **ids).answer
+            located = ask(source, target, [anchor, *copying.syncs], source_id=ids[0], target_id=ids[1]).answer
             assert isinstance(located, Located), located
             assert copying.stands_at(located.upstream)
             assert located.since == since
