@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
+from statistics import median
 from typing import Any
 
 import msgspec
 
 from failover.report.inert import inert_line, inert_markdown, markdown_code
-from failover.report.values import things
-from failover.runbook.kinds import KINDS, kind
+from failover.report.values import duration, things
+from failover.runbook.guide import back, by_hand, named, plain, who, wrong
+from failover.runbook.kinds import KINDS
 from failover.runbook.playbook import Playbook, Step
 from failover.runbook.text import condition, default, expected
 
@@ -20,10 +22,19 @@ _FAILING = {
     "stop": "everything stays as it is, and somebody decides",
     "continue": "it is said, and the next step follows",
 }
+_MARK = {True: "no way back", False: ""}
+_CAPITALS = "In commands, capitals stand for what has to be put in."
+_GOING_BACK = (
+    "A run puts this back by itself, when a step fails or by failover run --resume RUN --undo. By hand, in this order, "
+    "and only what was done:"
+)
 
 
 class StepView(msgspec.Struct, frozen=True):
-    """Is one step for readers: ``facts`` are (label, text), ``by_hand`` the command that does the same."""
+    """Is one step for readers: ``facts`` are (label, text), ``by_hand`` the command that does the same.
+
+    ``usual``: how long it took in earlier runs, "" where there were none.
+    """
 
     id: str
     title: str
@@ -31,6 +42,8 @@ class StepView(msgspec.Struct, frozen=True):
     prose: tuple[str, ...]
     facts: tuple[tuple[str, str], ...]
     by_hand: str
+    who: str
+    usual: str
 
 
 def as_markdown(playbook: Playbook, undoable: Collection[str], took: Took) -> str:
@@ -49,7 +62,15 @@ def as_markdown(playbook: Playbook, undoable: Collection[str], took: Took) -> st
             f"| {markdown_code(a)} | {inert_markdown(b)} | {inert_markdown(c)} |" for a, b, c in _variables(playbook)
         ]
         parts.append("\n".join(["| variable | default | meaning |", "|--|--|--|", *cells]))
-    for number, view in enumerate(views(playbook, undoable, took), 1):
+    every = views(playbook, undoable, took)
+    rows = [
+        f"| {number} | {inert_markdown(view.title)} | {view.who} | {view.usual} | {_MARK[view.final]} |"
+        for number, view in enumerate(every, 1)
+    ]
+    parts += ["## Overview", "\n".join(["|  | step | who | usual time |  |", "|--|--|--|--|--|", *rows])]
+    parts += [_total(playbook, took)] if took else []
+    parts.append(_CAPITALS)
+    for number, view in enumerate(every, 1):
         parts.append(f"## {number}. {inert_markdown(view.title)}")
         if view.final:
             parts.append("**From here on there is no way back.**")
@@ -60,7 +81,7 @@ def as_markdown(playbook: Playbook, undoable: Collection[str], took: Took) -> st
     undo = _undo(playbook, undoable)
     if undo:
         rows = [f"| {inert_markdown(title)} | {markdown_code(how)} |" for title, how in undo]
-        parts += ["## To go back", "In this order:", "\n".join(["| step | how |", "|--|--|", *rows])]
+        parts += ["## To go back", _GOING_BACK, "\n".join(["| step | how |", "|--|--|", *rows])]
     return "\n\n".join(parts) + "\n"
 
 
@@ -77,6 +98,9 @@ def as_html(playbook: Playbook, undoable: Collection[str], took: Took) -> str:
         "variables": _variables(playbook),
         "steps": views(playbook, undoable, took),
         "undo": _undo(playbook, undoable),
+        "total": _total(playbook, took) if took else "",
+        "capitals": _CAPITALS,
+        "going_back": _GOING_BACK,
         "version": __version__,
     }
     return render("runbook.html.j2", context)
@@ -96,12 +120,16 @@ def views(playbook: Playbook, undoable: Collection[str], took: Took) -> list[Ste
     passed = False
     for step in playbook.steps:
         told = step.action.parameters.get("instructions") or step.action.parameters.get("question") or ""
-        facts = [("does", KINDS.get(step.action.uses, step.action.uses))]
         usual = expected(step, took)
-        facts.append(("time", (f"{usual} in earlier runs; " if usual else "") + f"given up after {step.timeout:g} s"))
-        facts += [("only if", condition(step.when))] if step.when is not None else []
+        facts = [
+            ("who", who(step)),
+            ("does", KINDS.get(step.action.uses, step.action.uses)),
+            ("time", (f"{usual} in earlier runs; " if usual else "") + f"given up after {duration(step.timeout)}"),
+        ]
+        facts += [("only if", named(condition(step.when)))] if step.when is not None else []
         facts += [("asks", step.confirm.text)] if step.confirm is not None else []
         passed = passed or step.final
+        facts += [("can go wrong", wrong(step.action))] if wrong(step.action) else []
         facts.append(("if it fails", _failing(step, passed=passed)))
         facts += [("can be put back", "as the table at the end says")] if step.id in undoable else []
         found.append(
@@ -109,9 +137,11 @@ def views(playbook: Playbook, undoable: Collection[str], took: Took) -> list[Ste
                 step.id,
                 step.title,
                 step.final,
-                (*_paragraphs(step.why), *_paragraphs(str(told))),
+                (*_paragraphs(step.why), *_paragraphs(plain(str(told)))),
                 tuple(facts),
-                kind(step.action.uses).by_hand(step.action.parameters),
+                by_hand(step.action),
+                who(step),
+                usual,
             )
         )
     return found
@@ -136,9 +166,17 @@ def _failing(step: Step, *, passed: bool) -> str:
 
 
 def _undo(playbook: Playbook, undoable: Collection[str]) -> list[tuple[str, str]]:
-    found = []
-    for step in reversed(playbook.steps):
-        if step.id in undoable:
-            how = kind(step.undo.uses).by_hand(step.undo.parameters) if step.undo is not None else ""
-            found.append((step.title, how or "failover run --resume RUN --undo"))
-    return found
+    return [
+        (step.title, back(step) or "failover run --resume RUN --undo")
+        for step in reversed(playbook.steps)
+        if step.id in undoable
+    ]
+
+
+def _total(playbook: Playbook, took: Took) -> str:
+    """Says how long the steps took together that earlier runs tell of."""
+    known = [median(took[step.id]) for step in playbook.steps if took.get(step.id)]
+    return (
+        f"{things(len(known), 'step')} of {len(playbook.steps)} took {duration(sum(known))} together in earlier runs "
+        "(medians)."
+    )

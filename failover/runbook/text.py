@@ -10,7 +10,7 @@ from failover.report.table import labelled, table
 from failover.report.values import duration, moment, things
 from failover.runbook.kinds import KINDS, kind
 from failover.runbook.playbook import Playbook, Step, Value, Variable, When
-from failover.runbook.record import RunRecord
+from failover.runbook.record import RunRecord, StepRecord
 from failover.runbook.runner import Preview
 
 OUTCOMES = {
@@ -23,6 +23,8 @@ OUTCOMES = {
     "stopped": "STOPPED between two steps",
     "running": "RUNNING, or cut short",
 }
+
+_STANDING = ("done", "running", "stuck", "undoing")
 
 
 def run_text(record: RunRecord, *, width: int = 100) -> str:
@@ -48,7 +50,7 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
                 [*lines, *(labelled("", f"hint: {inert_line(step.hint)}", width=width, indent=2) if step.hint else [])]
             )
         )
-    standing = [step.id for step in record.steps if step.status in ("done", "running", "stuck", "undoing")]
+    standing = [step.id for step in record.steps if step.status in _STANDING and acts(step)]
     if record.outcome != "done" and standing:
         blocks.append("\n".join(labelled("Stands: ", ", ".join(standing), width=width, indent=8)))
     if record.final and record.outcome not in ("done", "undone"):
@@ -57,6 +59,11 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
         blocks.append("\n".join(labelled("Without service: ", outage_text(record), width=width, indent=2)))
     blocks.append(_next(record))
     return "\n\n".join(blocks) + "\n"
+
+
+def acts(step: StepRecord) -> bool:
+    """Says whether a step changes something outside this program."""
+    return step.uses not in KINDS or kind(step.uses).acts
 
 
 def outage_text(record: RunRecord) -> str:
@@ -84,8 +91,7 @@ def _short(value: Value) -> str:
 def _next(record: RunRecord) -> str:
     if record.outcome in ("done", "undone"):
         return f"In full: failover show {record.id}"
-    touched = [step for step in record.steps if step.begun is not None]
-    acted = any(step.uses not in KINDS or kind(step.uses).acts for step in touched)
+    acted = any(acts(step) for step in record.steps if step.begun is not None)
     back = f"\nPut back what was done: failover run --resume {record.id} --undo" if acted and not record.final else ""
     return f"Go on: failover run --resume {record.id}{back}"
 
