@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from failover.inventory.status import Beside
     from failover.library.connectors import OnConnect
     from failover.library.open_flow import OpenFlow
+    from failover.model.names import TopicPartition
     from failover.model.plan import Plan
     from failover.model.snapshot import Snapshot
     from failover.model.status import Status
@@ -40,7 +41,7 @@ def take_looks(look: OpenFlow, on_connect: OnConnect | None = None) -> Looks:
     """Looks at both clusters, and at the target as it would be without the source."""
     from failover.inventory.selection import Selection
     from failover.inventory.status import read_beside
-    from failover.library.memory import recall
+    from failover.library.memory import last_written, recall, undecided
     from failover.planning.status import Looks
 
     flow = look.mirror.selected.flow
@@ -51,12 +52,17 @@ def take_looks(look: OpenFlow, on_connect: OnConnect | None = None) -> Looks:
         # The same target without the source: what there would be to go by if it died this second.
         alone = look.snapshot(Selection(), content=False, source_down=True, earlier=memory.earlier)
     both, beside = read_beside(look.flow, both, look.open)
-    plan = _plan(look, both, memory.plan)
+    places = undecided(both)
+    for group, partitions in ({} if alone is None else undecided(alone)).items():
+        places.setdefault(group, set()).update(partitions)
+    # without it this tool's own commits would be taken for those of somebody who is at work there
+    written = last_written(look.state, look.mirror.selected, places)
+    plan = _plan(both, memory.plan, written)
     return Looks(
         both=both,
         plan=plan,
         alone=both if alone is None else alone,
-        alone_plan=plan if alone is None else _plan(look, alone, memory.plan),
+        alone_plan=plan if alone is None else _plan(alone, memory.plan, written),
         beside=beside if on_connect is None else _with_positions(beside, on_connect),
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
         connectors=() if on_connect is None else on_connect.states,
@@ -69,9 +75,8 @@ def _with_positions(beside: Beside, on_connect: OnConnect) -> Beside:
     return msgspec.structs.replace(beside, positions=beside.positions._replace(by_partition=positions))
 
 
-def _plan(look: OpenFlow, snapshot: Snapshot, earlier: Plan | None) -> Plan:
+def _plan(snapshot: Snapshot, earlier: Plan | None, written: dict[str, dict[TopicPartition, int]]) -> Plan:
     from failover._version import __version__
-    from failover.library.memory import last_written, undecided
     from failover.model.plan import PlanOptions
     from failover.planning.build import make_plan
 
@@ -84,6 +89,5 @@ def _plan(look: OpenFlow, snapshot: Snapshot, earlier: Plan | None) -> Plan:
         ttl_seconds=0,
         tool_version=__version__,
         earlier=earlier,
-        # without it this tool's own commits would be taken for somebody's who is at work there
-        written=last_written(look.state, look.mirror.selected, undecided(snapshot)),
+        written=written,
     )
