@@ -1,4 +1,4 @@
-"""Copies one flow: discovers what is to be copied, owns its shards, keeps readers and writers going."""
+"""Copies one flow: owns its shards, keeps readers and writers going."""
 
 from __future__ import annotations
 
@@ -9,15 +9,16 @@ import time
 from collections.abc import Callable, Coroutine, Iterable
 from typing import Any
 
-from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized
+from failover.errors import ClusterError, FailoverError, NotAuthorized
 from failover.inventory.flow import Flow
 from failover.kafka.faults import fault
 from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.producer_ids import ProducerFenced
 from failover.model.names import TopicPartition
+from failover.replication.discovery import Discovery
 from failover.replication.hold import Hold
-from failover.replication.lane import Flight, Lane
+from failover.replication.lane import Flight
 from failover.replication.leaders import Leaders
 from failover.replication.mending import Mender
 from failover.replication.options import ReplicateOptions
@@ -30,12 +31,11 @@ from failover.replication.reader import Reader
 from failover.replication.recorder import Recorder
 from failover.replication.route import Room, Route
 from failover.replication.shard import Shard
-from failover.replication.shards import shard_of, transactional_id
+from failover.replication.shards import transactional_id
 from failover.replication.share import Share
 from failover.replication.starting import Starter
 from failover.replication.syncs import Syncs
 from failover.replication.topics import Topics
-from failover.replication.topics_seen import Changes, Pair
 from failover.replication.traffic import Traffic
 from failover.replication.writer import Writer
 
@@ -50,8 +50,6 @@ _KEEPS = 8
 _TELL_SECONDS = 10.0
 _FINISH_SECONDS = 10.0
 _SHARDS_AT_ONCE = 16
-_FOLLOW_SECONDS = 30.0
-"""So often at least does a worker that makes no topics itself look for those that the leader has made."""
 _PRODUCER_EXPIRATION_MS = 86_400_000
 
 
@@ -97,12 +95,12 @@ class Engine:
         self._owning: dict[int, asyncio.Task[None]] = {}
         self._turns = asyncio.Semaphore(_SHARDS_AT_ONCE)
         self._stop = asyncio.Event()
-        self._look = asyncio.Event()
         self._answered = asyncio.Event()
         self._failure: BaseException | None = None
         self._expiration_ms = _PRODUCER_EXPIRATION_MS
         self.starter = Starter(self, source, target, positions, syncs)
         self.mender = Mender(self, source, target)
+        self.discovery = Discovery(self, topics, room=self._room)
         self._lost: set[tuple[str, int]] = set()
         self._unguarded = False
         self._overtaken = False
@@ -125,10 +123,9 @@ class Engine:
         self._expiration_ms = await self._topics.producer_expiration_ms() or _PRODUCER_EXPIRATION_MS
         if (first := self.share.first) is not None:
             self.shard(first).begin()
-        self._look.set()
         forgotten_ms = await self._topics.transactional_expiration_ms()
         keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
-        background = [self._beat(), keep, self._discover(), self._tell(), self.recorder.run()]
+        background = [self._beat(), keep, self.discovery.run(), self._tell(), self.recorder.run()]
         background += [work() for work in self._beside]
         for work in background:
             self.spawn(work)
@@ -162,7 +159,7 @@ class Engine:
 
     def look_soon(self) -> None:
         """Looks at the topics of both clusters before it is time to."""
-        self._look.set()
+        self.discovery.look_soon()
 
     @property
     def worker(self) -> str:
@@ -319,7 +316,7 @@ class Engine:
         self.share.shards |= wanted
         for number in wanted:
             self.shard(number).begin()  # also one without lanes: by that shard another worker may know what it owns
-        self._begin(pair for pair in self._topics.seen.pairs.values() if shard_of(pair.source) in wanted)
+        self.discovery.begin(wanted)
 
     async def give(self, numbers: Iterable[int], *, seconds: float) -> None:
         """Lets shards go: nothing new is sent, what is on its way is waited for a little, and put on record.
@@ -349,67 +346,6 @@ class Engine:
         await asyncio.gather(*ended, return_exceptions=True)
 
     # -- inside ----------------------------------------------------------------------------------
-
-    async def _discover(self) -> None:
-        """Looks at the topics now, whenever asked, and every ``refresh.topics.interval.seconds``."""
-        first, in_vain = True, 0
-        while True:
-            wait = self._until_next_look(in_vain)
-            with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._look.wait(), None if wait == float("inf") else wait)
-            self._look.clear()
-            await self.hold.gate.wait()
-            try:
-                self._apply(await self._topics.refresh())
-                first = False
-                in_vain = in_vain + 1 if self._topics.awaited else 0
-            except (ClusterError, BrokerError) as error:
-                if first:
-                    self.fail(error)
-                    return
-                _log.warning("topics cannot be looked at: %s", error)
-            await asyncio.sleep(1.0)  # whoever asks again and again is answered once a second
-
-    def _until_next_look(self, in_vain: int) -> float:
-        """Gives the seconds to the next look; ``in_vain``: looks so far that found a topic its target lacks still."""
-        seconds = self.options.refresh_seconds
-        if self.share.leads():
-            return seconds
-        if in_vain:
-            return min(seconds, _FOLLOW_SECONDS, 2.0 ** min(in_vain - 1, 10))
-        return seconds if seconds == float("inf") else min(seconds, _FOLLOW_SECONDS)
-
-    def _apply(self, found: Changes) -> None:
-        """Begins and ends lanes as the topics have changed."""
-        for pair in found.gone:
-            route = self.routes.pop(pair.source, None)
-            if route is not None:
-                _log.warning("%s ends: the source does not have it any more", route)
-                self.close(route)
-        self._begin(found.added)
-        for pair in (*found.added, *found.source_recreated, *found.target_recreated):
-            known = self.routes.get(pair.source)
-            if known is not None and pair.source_id != known.source_id:
-                self.mender.source_recreated(known, pair.source_id)
-            if known is not None and pair.target_id != known.target_id:
-                self.mender.target_recreated(known, pair.target_id)
-
-    def _begin(self, pairs: Iterable[Pair]) -> None:
-        """Begins the lanes of pairs that are this worker's."""
-        by_shard: dict[int, list[Route]] = {}
-        for pair in pairs:
-            number = shard_of(pair.source)
-            if pair.source in self.routes or number not in self.share.shards:
-                continue  # the target's partition was away for a while, or it is another worker's
-            route = Route(self._lane(pair), self.shard(number), self._room)
-            route.source_id, route.target_id = pair.source_id, pair.target_id
-            self.routes[pair.source] = route
-            by_shard.setdefault(number, []).append(route)
-        for number, routes in by_shard.items():
-            self.shard(number).add(routes)
-
-    def _lane(self, pair: Pair) -> Lane:
-        return Lane(pair.source, pair.target, offset_lag_max=self.options.offset_lag_max)
 
     def close(self, route: Route) -> None:
         """Ends a lane; where it stands is kept."""

@@ -126,7 +126,9 @@ class Sharing:
                 if fresh != {LEADER}:
                     await self._engine.take(fresh - {LEADER})
                 self._had |= {token: held[token] for token in fresh}
-                self._engine.look_soon()  # a leader makes what its predecessor did not; others see what was made since
+            if LEADER in gone or (take and fresh):
+                # A leader makes what its predecessor did not, others see what was made since, each by its own clock.
+                self._engine.look_soon()
             if gone or (take and fresh):
                 self._say()
             self._prove()

@@ -86,3 +86,21 @@ def test_rounds_of_moves(pair: Pair, capsys: pytest.CaptureFixture[str]) -> None
             worker.stop()
         shared.same()
         assert shared.positions() == shared.source_ends()
+
+
+def test_a_worker_from_outside_ends_and_the_group_goes_on(pair: Pair) -> None:
+    """Started alone by mistake, it takes what the group has; the group takes it back, and it says so."""
+    shared = Shared(pair, "stray", topics=1)
+    flow = shared.flow
+    with flow.worker("--group-id") as member, shared.under_traffic():
+        settled(pair, member)
+        shared.grows()
+        with flow.worker() as stray:
+            member.says("another worker has it now", seconds=90)
+            assert stray.ended(seconds=120) == 3, stray.log
+            assert stray.lines("error:", "another worker has taken over")
+        shared.grows()
+        shared.end()
+        shared.same()
+        member.stop()
+        assert member.lines(f"no member of group failover.replicate.{flow.source}-{flow.target}; it is taken back")

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 
 from failover.model import TopicPartition
+from failover.replication.shards import SHARDS
 from tests.system.pair import Pair
-from tests.system.replicating import Flow
+from tests.system.replicating import Flow, Worker
+from tests.system.rest_side import Rest
 from tests.system.sharing_side import Shared, freeze, part, settled, wake
 
 
 def test_kills_freezes_and_joins_under_traffic(pair: Pair) -> None:
     shared = Shared(pair, "group")
     flow = shared.flow
-    group = ("--group-id", shared.stem)
+    group = ("--group-id", shared.stem, "--rest", "127.0.0.1:0")
     with contextlib.ExitStack() as stack:
         workers = [stack.enter_context(flow.worker(*group)) for _ in range(3)]
         stack.enter_context(shared.under_traffic())
@@ -45,6 +48,7 @@ def test_kills_freezes_and_joins_under_traffic(pair: Pair) -> None:
         shared.grows()
         made = [worker for worker in (frozen, other, joined) if worker.lines("Created topic", flow.remote(late))]
         assert len(made) == 1
+        tell_their_parts(flow, frozen, other, joined)
 
         shared.end()
         shared.same()
@@ -53,6 +57,28 @@ def test_kills_freezes_and_joins_under_traffic(pair: Pair) -> None:
         shared.same()  # nothing came behind
         assert shared.positions() == shared.source_ends()
         assert not [line for worker in workers for line in worker.lines("Traceback")]
+
+
+def tell_their_parts(flow: Flow, *workers: Worker) -> None:
+    """Has each worker tell of its own part by metrics and REST."""
+    asked = {worker: Rest(worker.says("REST on http://")[0].rpartition(" ")[2]) for worker in workers}
+    shards: list[str] = []
+    beat = "kafka_heartbeat_timestamp_seconds"
+    for worker, rest in asked.items():
+        number, leads = part(worker)
+        seen = rest.metrics()
+        assert seen.one("failover_worker_shards") == number
+        assert seen.one("failover_worker_leader") == leads
+        assert seen.one("failover_worker_info", worker=f"{socket.gethostname()} (process {worker.pid})") == 1
+        (task,) = rest.get(f"/connectors/{flow.name}.MirrorSourceConnector/tasks")
+        shards += task["config"]["failover.assigned.shards"].split(",")
+        for kind in ("MirrorCheckpointConnector", "MirrorHeartbeatConnector"):
+            assert rest.state(f"{flow.name}.{kind}") == ("RUNNING", int(leads))
+        if leads:
+            worker.until(lambda: rest.metrics().all(beat, source=flow.source), what="it writes heartbeats")  # noqa: B023
+        else:
+            assert not seen.all(beat, source=flow.source)
+    assert sorted(map(int, shards)) == list(range(1, SHARDS + 1))
 
 
 def test_fixed_parts_and_who_contradicts_them(pair: Pair) -> None:
@@ -103,21 +129,3 @@ def test_a_group_that_others_use_is_refused(pair: Pair) -> None:
     assert ran.code == 3
     assert f"group {stem}.offline of {flow.target} has committed offsets" in ran.err
     assert flow.remote(topic) not in pair.b.topics()
-
-
-def test_a_worker_from_outside_ends_and_the_group_goes_on(pair: Pair) -> None:
-    """Started alone by mistake, it takes what the group has; the group takes it back, and it says so."""
-    shared = Shared(pair, "stray", topics=1)
-    flow = shared.flow
-    with flow.worker("--group-id") as member, shared.under_traffic():
-        settled(pair, member)
-        shared.grows()
-        with flow.worker() as stray:
-            member.says("another worker has it now", seconds=90)
-            assert stray.ended(seconds=120) == 3, stray.log
-            assert stray.lines("error:", "another worker has taken over")
-        shared.grows()
-        shared.end()
-        shared.same()
-        member.stop()
-        assert member.lines(f"no member of group failover.replicate.{flow.source}-{flow.target}; it is taken back")

@@ -134,7 +134,7 @@ async def test_it_takes_gives_and_leads_as_tokens_come_and_go(scene: Scene, capl
     assert engine.share.leads()
     group.tokens = {3: 1, 11: 2}
     await sharing.settle(take=False)  # while tokens are asked back, nothing new is begun
-    assert engine.news() == [("give", [9])]
+    assert engine.news() == [("give", [9]), "look"]
     assert not engine.share.leads()
     await sharing.settle()
     assert engine.news() == [("take", [11]), "look"]
