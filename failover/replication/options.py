@@ -78,7 +78,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
             Literal["required", "preferred"], _choice(own, "replicator.exactly.once", ("preferred", "required"))
         ),
         lag_group=own.boolean("replicator.lag.group") if "replicator.lag.group" in own else False,
-        session=_seconds(own, "replicator.session.timeout", SESSION_SECONDS),
+        session=_session(own),
         refresh_seconds=_refresh(flow),
         offset_lag_max=flow.offset_lag_max,
         from_start=reset == "earliest",
@@ -139,6 +139,13 @@ def _seconds(settings: Mapping[str, Setting], key: str, default: float) -> float
     seconds = parse_duration(setting.trimmed.replace(" ", ""))
     if seconds is None:
         raise _wrong(setting, "write a duration such as 30s or 5m")
+    return seconds
+
+
+def _session(own: Mapping[str, Setting]) -> float:
+    seconds = _seconds(own, "replicator.session.timeout", SESSION_SECONDS)
+    if seconds < 1:
+        raise _wrong(own["replicator.session.timeout"], "write 6s or more, unless the target's brokers allow less")
     return seconds
 
 

@@ -24,7 +24,10 @@ PRODUCER_USED: Final = frozenset({"max.request.size"})
 _TIMES = "--timeout decides how long a broker may be silent"
 _AS_WRITTEN = "batches are passed on as they were written, neither gathered nor compressed anew"
 _ORDER = "five batches are in flight for each partition, acknowledged by all replicas, and none is sent twice"
-_NO_GROUP = "partitions are assigned, no consumer group takes part"
+_NO_GROUP = (
+    "partitions are assigned, no consumer group of the source takes part; of workers that share a flow, --group-id and"
+    " failover.replicator.session.timeout count"
+)
 _NO_WORKER = "there is no Connect worker"
 _CODE = "Java classes are not loaded"
 _CHANGES = "records pass as they are: what MirrorMaker 2 would have made of them is not made here"

@@ -50,12 +50,14 @@ def test_this_tools_own_settings(tmp_path):
         failover.replicator.rate.limit.bytes = 10 MB
         failover.replicator.restart = never
         failover.replicator.restart.min = 500ms
+        failover.replicator.session.timeout = 30s
         failover.replicator.restart.max = 2m
         failover.replicator.exactly.once = REQUIRED
         """,
     )
     assert (found.buffer_bytes, found.rate_bytes) == (64 << 20, 10 << 20)
     assert (found.restart, found.restart_min, found.restart_max) == ("never", 0.5, 120.0)
+    assert found.session == 30
     assert found.exactly_once == "required"
 
 
@@ -111,6 +113,7 @@ def test_looks_at_topics_may_be_switched_off(tmp_path):
         ("failover.replicator.buffer.memory = much", "k, m or g"),
         ("failover.replicator.rate.limit.bytes = -1", "k, m or g"),
         ("failover.replicator.restart.min = soon", "30s"),
+        ("failover.replicator.session.timeout = 0s", "6s or more"),
         ("failover.replicator.restart = always", "backoff or never"),
         ("failover.replicator.exactly.once = no", "preferred or required"),
         ("A.consumer.isolation.level = read", "read_committed or read_uncommitted"),

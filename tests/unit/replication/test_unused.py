@@ -62,7 +62,7 @@ def test_what_is_read_of_the_producer_is_used(tmp_path, key):
         ("b.producer.max.in.flight.requests.per.connection", "in flight"),
         ("b.producer.buffer.memory", "failover.replicator.buffer.memory"),
         ("a.consumer.max.poll.records", "taken whole"),
-        ("a.consumer.session.timeout.ms", "no consumer group"),
+        ("a.consumer.session.timeout.ms", "failover.replicator.session.timeout count"),
         ("a.consumer.request.timeout.ms", "--timeout"),
         ("a.admin.request.timeout.ms", "--timeout"),
         ("a.consumer.some.thing", "nothing here answers"),
