@@ -18,7 +18,7 @@ class ExecuteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """``plan``: its id. ``wait``: refused groups are tried again for so long until they are empty.
 
     ``settle``: commits are watched standing still for so long first. ``earlier``: an older plan's id; where the target
-    held the same in both and more than ``settle`` lies between them, they stood still and are not watched again.
+    held the same in both they stood still, and the time between them counts.
     ``all_groups``: fail where a group is left.
     """
 
@@ -64,14 +64,16 @@ class ExecuteKind(Kind[ExecuteStep]):
 
         reach = context.reach
         plan = saved_plan(reach.state, given.plan)
-        still = bool(given.earlier) and stood_still(saved_plan(reach.state, given.earlier), plan, given.settle)
-        if still:
-            context.say(f"commits on {plan.target.alias} stood still since plan {given.earlier}")
+        settle = given.settle
+        if given.earlier:
+            settle = left_to_watch(saved_plan(reach.state, given.earlier), plan, given.settle)
+            if settle < given.settle:
+                context.say(f"commits on {plan.target.alias} stood still since plan {given.earlier}")
         execution = execute(
             plan,
             reach.flow,
             state_dir=reach.state.path,
-            settle_seconds=0.0 if still else given.settle,
+            settle_seconds=settle,
             wait_seconds=min(given.wait, context.remaining()),
             reason=f"{context.playbook} {context.run_id}",
             operator=context.operators[-1],
@@ -132,8 +134,11 @@ class ExecuteKind(Kind[ExecuteStep]):
         return f"failover execute {given.get('plan', 'PLAN')}"
 
 
-def stood_still(earlier: Plan, plan: Plan, seconds: float) -> bool:
-    """Says whether two plans so far apart found the same commits on the target, for every group of the later one."""
+def left_to_watch(earlier: Plan, plan: Plan, seconds: float) -> float:
+    """Says for how long commits are to be watched where a plan from before shows what the target held then.
+
+    Less by the time between both, where they found the same commits for every group of the later one.
+    """
 
     def held(found: Plan) -> dict[str, dict[tuple[str, int], int | None]]:
         return {
@@ -142,8 +147,9 @@ def stood_still(earlier: Plan, plan: Plan, seconds: float) -> bool:
         }
 
     before = held(earlier)
-    apart = (plan.created - earlier.created).total_seconds()
-    return apart >= seconds and all(before.get(group) == commits for group, commits in held(plan).items())
+    if any(before.get(group) != commits for group, commits in held(plan).items()):
+        return seconds
+    return min(seconds, max(0.0, seconds - (plan.created - earlier.created).total_seconds()))
 
 
 def _result(execution: Any) -> Result:

@@ -333,7 +333,7 @@ class TestOffsets:
         from failover.library.planning import saved_plan
         from failover.planning.fingerprint import fingerprint
         from failover.planning.plan_file import encode_plan
-        from failover.runbook.steps.execute import stood_still
+        from failover.runbook.steps.execute import left_to_watch
         from failover.state.plans import save_plan
 
         def planned() -> Any:
@@ -343,13 +343,13 @@ class TestOffsets:
         earlier = msgspec.structs.replace(later, id="abcdef", created=later.created - timedelta(seconds=10))
         earlier = msgspec.structs.replace(earlier, fingerprint=fingerprint(earlier))
         save_plan(scene.reach.state, earlier.id, encode_plan(earlier))
-        assert stood_still(earlier, later, 10)
-        assert not stood_still(earlier, later, 11)
+        assert [left_to_watch(earlier, later, seconds) for seconds in (6, 10, 12)] == [0, 0, 2]
+        assert left_to_watch(later, earlier, 6) == 6
         step = f"uses: execute, with: {{plan: {later.id}, earlier: abcdef, settle: 10s}}"
         assert result(scene.run(step))["committed"] == 1
         assert "commits on b stood still since plan abcdef" in scene.said
         scene.b.group("g", {TopicPartition("a.orders", 0): 10})
-        assert not stood_still(earlier, planned(), 0)
+        assert left_to_watch(earlier, planned(), 6) == 6
 
     def test_what_does_not_hold_any_more_fails_with_6(self, scene):
         runner = scene.run(self.PLAN, self.EXECUTE)
@@ -367,6 +367,20 @@ class TestPreparing:
         assert result(scene.run(step)) == {"created": ["orders", "paid"], "there": []}
         assert scene.b.infos["orders"].partitions == 2
         assert result(scene.run(step)) == {"created": [], "there": ["orders", "paid"]}
+
+    def test_where_the_source_is_gone_they_are_made_like_their_copies(self, scene):
+        scene.b.topic("a.heartbeats").topic("a.b.paid").topic("a.checkpoints.internal")
+        scene.b.topic_configs["a.orders"] = {"retention.ms": "1000"}
+        before = list(scene.a.calls)
+        step = "uses: prepare-topics, with: {like: copies}"
+        assert "would make 2 topics on the target: orders, paid" in scene.previewed(step)
+        assert result(scene.run(step)) == {"created": ["orders", "paid"], "there": []}
+        assert scene.b.infos["orders"].partitions == 2
+        assert scene.b.topic_configs["orders"] == {"retention.ms": "1000"}
+        assert scene.a.calls == before
+        scene.b.topic("a.orders", 3)
+        said = failure(scene.run(step))
+        assert said == "topic orders has 2 partitions on the target, 3 in its copy"
 
     def test_a_topic_with_fewer_partitions_is_not_enlarged(self, scene):
         scene.b.topic("orders", 1).topic("paid", 5)
