@@ -354,6 +354,7 @@ class FakeCluster:
         fault = self._fault("create_topic", name)
         if fault is None and name not in self.infos:
             self.topic(name, partitions)
+            self.topic_configs[name] = dict(settings)
         return fault
 
     def delete_topics(self, names: Collection[str]) -> dict[str, Fault | None]:

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import msgspec
 
 from failover.errors import StepFailed
+from failover.inventory.flow import flow_of
+from failover.kafka.port import Cluster
 from failover.model.cluster import TopicInfo
 from failover.model.names import Fault
 from failover.runbook.kinds import Context, Kind, Result, Settled
-from failover.runbook.steps.flow_topics import data_topics
+from failover.runbook.steps.flow_topics import data_topics, is_data_topic
 
 _SETTINGS = (
     "cleanup.policy",
@@ -24,12 +28,18 @@ _SETTINGS = (
     "segment.ms",
 )
 """What makes a topic behave alike for those who write to it and read it."""
+_WHERE = {"source": "source", "copies": "target"}
+_AS = {"source": "on the source", "copies": "in its copy"}
 
 
 class PrepareTopics(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """``topics``: literal names on the source; none: every data topic the flow mirrors."""
+    """``topics``: literal names on the source; none: every data topic the flow mirrors.
+
+    ``like``: made like the topics of the ``source``, or, where that is gone, like their ``copies`` on the target.
+    """
 
     topics: list[str] = []
+    like: Literal["source", "copies"] = "source"
 
 
 class PrepareTopicsKind(Kind[PrepareTopics]):
@@ -55,12 +65,13 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
         assert isinstance(earlier, list)
         created = sorted({*earlier, *missing})
         context.note(created=created)
-        settings = context.reach.source.topic_settings(list(missing), _SETTINGS) if missing else {}
+        models, cluster = _models(given, context)
+        settings = cluster.topic_settings([models[topic] for topic in missing], _SETTINGS) if missing else {}
         for topic, partitions in missing.items():
-            found = settings[topic]
+            found = settings[models[topic]]
             if isinstance(found, Fault):
                 raise StepFailed(
-                    f"the settings of {topic} cannot be read on the source: {found}",
+                    f"the settings of {models[topic]} cannot be read on {cluster.alias}: {found}",
                     hint="this user needs DESCRIBE_CONFIGS on it",
                 )
             fault = context.reach.target.create_topic(topic, partitions, found)
@@ -73,28 +84,41 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
         return Settled(done=False)  # what is there is not made again
 
     def _missing(self, given: PrepareTopics, context: Context) -> tuple[dict[str, int], list[str]]:
-        from failover.inventory.flow import flow_of
-
-        reach = context.reach
-        flow = flow_of(reach.flow.config, reach.flow.selected)
-        names = [name for name in given.topics or data_topics(context) if flow.target_topic(name) != name]
-        source, target = reach.source.describe_topics(names), reach.target.describe_topics(names)
+        models, cluster = _models(given, context)
+        described, target = cluster.describe_topics(models.values()), context.reach.target.describe_topics(models)
         missing: dict[str, int] = {}
         there = []
-        for name in names:
-            wanted, found = source[name], target[name]
+        for name, model in models.items():
+            wanted, found = described[model], target[name]
             if not isinstance(wanted, TopicInfo):
-                raise StepFailed(f"topic {name} cannot be seen on the source: {wanted}")
+                raise StepFailed(f"topic {model} cannot be seen on the {_WHERE[given.like]}: {wanted}")
             if not isinstance(found, TopicInfo):
                 missing[name] = wanted.partitions
             elif found.partitions < wanted.partitions:
                 raise StepFailed(
-                    f"topic {name} has {found.partitions} partitions on the target, {wanted.partitions} on the source",
+                    f"topic {name} has {found.partitions} partitions on the target, "
+                    f"{wanted.partitions} {_AS[given.like]}",
                     hint="enlarge it by hand if keys may move: kafka-topics.sh --alter --partitions",
                 )
             else:
                 there.append(name)
         return missing, there
+
+
+def _models(given: PrepareTopics, context: Context) -> tuple[dict[str, str], Cluster]:
+    """Gives, by plain name, the topic that one is to be made like, and the cluster that has those."""
+    reach = context.reach
+    flow = flow_of(reach.flow.config, reach.flow.selected)
+    if given.like == "copies":
+        brought = {flow.source_topic(topic): topic for topic in sorted(reach.target.topics())}
+        copies = {
+            name: topic
+            for name, topic in brought.items()
+            if name is not None and (name in given.topics if given.topics else is_data_topic(flow, name))
+        }
+        return copies, reach.target
+    names = given.topics or data_topics(context)
+    return {name: name for name in names if flow.target_topic(name) != name}, reach.source
 
 
 KIND = PrepareTopicsKind()
