@@ -129,10 +129,12 @@ def _judge(answers: _Answers, given: Check, context: Context) -> None:
     errors, warnings = answers.count(Severity.ERROR), answers.count(Severity.WARNING)
     counted = [things(number, noun) for number, noun in ((errors, "error"), (warnings, "warning")) if number]
     by: dict[Finding, str] = context.reach.kept.setdefault(_TOLD, {})
-    fresh = [finding for finding in failing if by.setdefault(finding, context.step_id) == context.step_id]
+    fresh = [finding for finding in failing if by.get(finding, context.step_id) == context.step_id]
+    shown = fresh[:_SHOWN]
+    by.update(dict.fromkeys(shown, context.step_id))
     period = _period(given.checks)
-    said = [finding.message for finding in fresh[:_SHOWN]]
-    hints = [finding.remedy for finding in fresh[:_SHOWN]]
+    said = [finding.message for finding in shown]
+    hints = [finding.remedy for finding in shown]
     if unknown:
         counted.append(f"{len(unknown)} unknown")
         said.append(f"nobody can tell: {', '.join(unknown)}")
