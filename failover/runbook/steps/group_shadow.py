@@ -46,12 +46,13 @@ class GroupShadowKind(Kind[GroupShadow]):
         "ready_seconds": "from the first commit until every group had its first records",
         "missing_records": "records the target lacks: lost if the source were gone (RPO)",
         "missing_seconds": "how old the oldest of them is",
+        "left_out": "partitions not tried: the plan starts them elsewhere and says why",
         "cleaned": "groups deleted that an earlier drill had left",
     }
     undoes = True
 
     def preview(self, given: GroupShadow, context: Context) -> str:
-        places = self._places(given, context)
+        places, _ = self._places(given, context)
         left, others = standing(context)
         taken = _taken(places, others)
         if taken:
@@ -66,7 +67,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         from failover.inventory.following import compare, read_first
         from failover.library.planning import saved_plan
 
-        places = self._places(given, context)
+        places, left_out = self._places(given, context)
         groups = _groups(places)
         left, others = standing(context)
         cleaned = delete(context, left)
@@ -93,12 +94,14 @@ class GroupShadowKind(Kind[GroupShadow]):
             "compared": sum(each.followed.compared for each in found),
             "partitions": len(found),
             "reread": sum(each.followed.reread for each in found),
+            "left_out": left_out,
             "cleaned": cleaned,
         }
         lacks = "an unknown number of" if records is None else records
         context.say(
             f"{len(groups)} groups stand in {result['ready_seconds']:g} s, {result['compared']} records are the "
             f"source's; {context.reach.flow.target} lacks {lacks} records"
+            + (f"; {left_out} partitions are left out: failover show {given.plan}" if left_out else "")
         )
         return result
 
@@ -113,26 +116,32 @@ class GroupShadowKind(Kind[GroupShadow]):
         gone = delete(context, [name for name in left if name in mine])
         return f"deleted {gone} groups" if gone else "no group is left"
 
-    def _places(self, given: GroupShadow, context: Context) -> list[Place]:
-        """Finds where each group would stand. Raises ``StepFailed`` where there is nothing to try."""
+    def _places(self, given: GroupShadow, context: Context) -> tuple[list[Place], int]:
+        """Finds where each group would stand, and counts positions left out. Raises ``StepFailed`` where all are.
+
+        A drill on a source that is not to be contacted compares nothing.
+        """
         from failover.library.planning import saved_plan
 
+        if context.reach.source_down:
+            raise StepFailed("the source is not to be contacted, so there is nothing to compare with")
         plan = saved_plan(context.reach.state, given.plan)
         wanted = set(given.groups)
         if unknown := wanted - {group.group for group in plan.groups}:
             raise StepFailed(f"plan {plan.id} has no group {min(unknown)}", hint=f"failover show {plan.id}")
-        places = [
-            place
+        asked = [
+            _place(group, each)
             for group in plan.groups
             if not wanted or group.group in wanted
             for each in group.when_free or group.partitions
-            if (place := _place(group, each)) is not None
+            if each.source_committed is not None
         ]
+        places = [place for place in asked if place is not None]
         if not places:
             raise StepFailed(
                 f"plan {plan.id} has no offset that could be tried", hint=f"failover show {plan.id} says why"
             )
-        return places
+        return places, len(asked) - len(places)
 
     def _commit(self, places: Sequence[Place], context: Context) -> None:
         """Commits and reads back. Raises ``StepFailed``."""
@@ -208,11 +217,17 @@ def _taken(places: Sequence[Place], others: Sequence[str]) -> list[str]:
 
 
 def _place(group: PlannedGroup, each: PlannedPartition) -> Place | None:
-    """Gives where a group would read one partition on both clusters; None where a plan does not say."""
+    """Gives where a group would read one partition on both clusters.
+
+    None where the plan does not say, or does not mean the source's position: a standing commit that is ahead stays, and
+    what the target does not hold is passed over. Its reasons and its counts tell of both.
+    """
     from failover.inventory.following import Place
 
     after = each.position_after
     if after.by == "auto.offset.reset" or after.offset is None or each.source_committed is None:
+        return None
+    if each.ahead is not None or each.skipped:
         return None
     return Place(
         group.group,

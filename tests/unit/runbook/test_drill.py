@@ -43,6 +43,7 @@ def test_every_group_is_tried_and_nothing_is_left(scene):
         "partitions": 2,
         "compared": 60,
         "reread": 0,
+        "left_out": 0,
         "missing_records": 0,
         "missing_seconds": 0.0,
         "cleaned": 0,
@@ -65,6 +66,20 @@ def test_a_group_that_is_live_on_the_target_is_tried_as_if_it_were_empty(scene):
     before = standing(scene)
     assert result(scene.run(PLAN, SHADOW), "s1")["groups"] == 2
     assert standing(scene) == before
+
+
+def test_what_the_plan_itself_starts_elsewhere_is_left_out(scene):
+    scene.b.group("h", {COPY: 100})
+    scene.a.group("h", {ORDERS: 80})  # it has moved on the target: the commit there stays
+    found = result(scene.run(PLAN, SHADOW), "s1")
+    assert (found["groups"], found["partitions"], found["left_out"]) == (1, 1, 1)
+    assert "has no offset that could be tried" in failure(scene.run(PLAN, f"{SHADOW[:-1]}, groups: [h]}}"), "s1")
+
+
+def test_without_the_source_there_is_nothing_to_compare_with(scene):
+    moved = plan_moved(scene, 0)
+    scene.reach.source_down = True
+    assert "nothing to compare with" in failure(scene.run(f"uses: group-shadow, with: {{plan: {moved}}}"))
 
 
 def test_what_the_target_does_not_have_is_told(scene):
