@@ -81,7 +81,7 @@ class Engine:
         self.options = options
         self.routes: dict[TopicPartition, Route] = {}
         self.shards: dict[int, Shard] = {}
-        self.recorder = Recorder(positions, syncs)
+        self.recorder = Recorder(positions, syncs, alive=self.alive)
         self.traffic = Traffic()
         self.source_leaders, self.target_leaders = Leaders(source), Leaders(target)
         self._source, self._target = source, target
@@ -174,6 +174,10 @@ class Engine:
     @property
     def stopping(self) -> bool:
         return self._stop.is_set()
+
+    def alive(self) -> bool:
+        """Says whether this process has been running all the time, and hears of its group: else it may own nothing."""
+        return self._pulse.alive() and self.share.alive()
 
     def fresh_from(self) -> int:
         """Gives the timestamp (epoch ms) from which on records keep their producer in a broker's memory for a while."""
@@ -341,6 +345,7 @@ class Engine:
                 del self.routes[route.lane.source]
                 self.close(route)
                 self.traffic.left(route.tally)
+        self.recorder.forget(route for route in routes if route.shard.unproven)
         if routes:
             await asyncio.wait([self.spawn(self.recorder.flush())], timeout=seconds)
         await asyncio.gather(*ended, return_exceptions=True)
@@ -437,7 +442,7 @@ class Engine:
                 self.options.write,
                 events=self,
                 fresh_from=self.fresh_from,
-                alive=lambda: self._pulse.alive() and self.share.alive(),
+                alive=self.alive,
             )
             self.spawn(writer.run())
         return writer

@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Protocol
 
 from failover.errors import FailoverError
@@ -42,13 +42,16 @@ class Recorder:
     """Writes anchors and syncs of the lanes that moved: every second, or sooner after ``_EVERY_BYTES``.
 
     Each record is true for ever for the topics it names, so one that arrives late, twice or from a worker that is no
-    longer the owner does no harm: it makes the next start read a little more. What could not be written is written
-    with the next round, as it stands then.
+    longer the owner does no harm here: it makes the next start read a little more. MirrorMaker 2, when it takes over,
+    would copy that again. So nothing is written while this process may have stood still (``alive`` says no), or of a
+    shard that is not proven to be still its own. What could not be written is written with a later round, as it
+    stands then.
 
     ``written``, ``refused``: rounds of positions that were and that were not; ``took``: milliseconds a round.
     """
 
-    def __init__(self, positions: AnchorStore, syncs: SyncStore) -> None:
+    def __init__(self, positions: AnchorStore, syncs: SyncStore, *, alive: Callable[[], bool] = lambda: True) -> None:
+        self._alive = alive
         self._positions = positions
         self._syncs = syncs
         self._moved: dict[Route, None] = {}
@@ -66,6 +69,11 @@ class Recorder:
         if self._bytes >= _EVERY_BYTES:
             self._due.set()
 
+    def forget(self, routes: Iterable[Route]) -> None:
+        """Lets go of what another worker has."""
+        for route in routes:
+            self._moved.pop(route, None)
+
     async def run(self) -> None:
         """Writes until cancelled."""
         while True:
@@ -80,7 +88,11 @@ class Recorder:
             await self._flush()
 
     async def _flush(self) -> None:
-        moved, self._moved, self._bytes = self._moved, {}, 0
+        if not self._alive():
+            return
+        moved = {route: None for route in self._moved if not route.shard.unproven}
+        self._moved = {route: None for route in self._moved if route not in moved}
+        self._bytes = 0
         if not moved and not self._failing:
             return
         anchors: dict[TopicPartition, Anchor] = {}

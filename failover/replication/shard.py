@@ -65,7 +65,8 @@ class Shard:
     ``lead``: the leading shard, None for that one itself. ``unused``: a partition that holds no data, over which the id
     can be used. ``taken``: whether it was ever ours. ``guarded``: False where the target does not let us fence (no
     right on the transactional id, a broker without the requests): what one worker writes is exact then, a second one is
-    not held off. ``producers``: every producer id with which this shard has written.
+    not held off. ``unproven``: it may be another worker's by now. ``producers``: every producer id with which this
+    shard has written.
     """
 
     def __init__(
@@ -90,6 +91,7 @@ class Shard:
         self.generation = 0
         self.producers: set[int] = set()
         self.taken = asyncio.Event()
+        self.unproven = False
         self._lead = lead
         self._unused = unused
         self._proof: asyncio.Future[bool] | None = None
@@ -123,6 +125,7 @@ class Shard:
 
     def doubt(self, why: str) -> None:
         """Says that what the target holds must be looked up behind a new fence."""
+        self.unproven = True
         if not self._doubt:
             self._doubt = why
             if self.owned:
@@ -220,6 +223,7 @@ class Shard:
             routes, leaderless = await self._led(list(self.routes.values()))
             await self._fence(routes)
             self.generation += 1
+            self.unproven = bool(self._doubt)
             self.taken.set()
             self._new.update(dict.fromkeys(leaderless))
             # A doubt that came meanwhile, say because this process stood still, is of this epoch, too.

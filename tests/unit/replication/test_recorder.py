@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -53,7 +54,8 @@ class SyncFake(Store):
 class Scene:
     def __init__(self) -> None:
         self.positions, self.syncs = AnchorFake(), SyncFake()
-        self.recorder = Recorder(self.positions, self.syncs)
+        self.alive = True
+        self.recorder = Recorder(self.positions, self.syncs, alive=lambda: self.alive)
 
     def flush(self) -> None:
         asyncio.run(self.recorder.flush())
@@ -65,7 +67,7 @@ def scene() -> Scene:
 
 
 def route(number: int, upstream: int = 10, downstream: int = 20) -> Route:
-    shard: Any = None
+    shard: Any = SimpleNamespace(unproven=False)
     made = Route(Lane(TopicPartition("t", number), TopicPartition("A.t", number)), shard, Room(1 << 20))
     made.source_id, made.target_id = b"s" * 16, b"t" * 16
     made.generation = 1
@@ -213,3 +215,22 @@ def test_many_bytes_do_not_wait_for_the_second(scene, monkeypatch):
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(run())
+
+
+def test_what_may_be_another_workers_by_now_is_not_written(scene: Scene) -> None:
+    """A frozen worker that wakes would put positions back that its successor has moved on."""
+    ours, lost, back = route(0), route(1), route(2)
+    for each in (ours, lost, back):
+        each.generation = 1
+        scene.recorder.moved(each, 1)
+    scene.alive = False
+    scene.flush()
+    assert scene.positions.written == []
+    scene.alive = True
+    lost.shard.unproven = back.shard.unproven = True
+    scene.flush()
+    assert [list(each) for each in scene.positions.written] == [[ours.lane.source]]
+    scene.recorder.forget([lost])
+    back.shard.unproven = False
+    scene.flush()
+    assert [list(each) for each in scene.positions.written[1:]] == [[back.lane.source]]
