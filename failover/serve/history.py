@@ -8,7 +8,8 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from failover.replication.snapshot import CheckpointsNow, FlowNow, PartitionNow
+from failover.replication.shards import SHARDS
+from failover.replication.snapshot import CheckpointsNow, FlowNow, PartitionNow, ShareNow
 from failover.serve.board import Board
 from failover.serve.rates import Rates
 
@@ -93,9 +94,17 @@ class History:
                 [str(part.source), part.lag, _known(part.seconds)]
                 for part in _most(seen.partitions, lambda part: part.lag)
             ],
+            "share": _share(seen.share),
             "groups": None if seen.checkpoints is None else _groups(seen.checkpoints, now),
             "points": list(self._points[name]),
         }
+
+
+def _share(seen: ShareNow) -> str:
+    """Says which part of the flow the page is about, "" where it is all of it."""
+    whole = len(seen.shards) == SHARDS and seen.leader and not seen.group
+    said = f"{seen.worker} copies {len(seen.shards)} of {SHARDS} shards{' and leads' if seen.leader else ''}"
+    return "" if whole else f"{said}: what follows is of its part alone"
 
 
 def _groups(seen: CheckpointsNow, now: float) -> dict[str, Any]:

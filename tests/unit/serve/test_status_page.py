@@ -7,6 +7,7 @@ import math
 
 import msgspec
 
+from failover.replication.snapshot import ShareNow
 from failover.serve.history import History
 from failover.serve.server import application
 from failover.serve.status_page import StatusPage
@@ -52,6 +53,15 @@ def test_it_remembers_an_hour(tmp_path):
     (only,) = history.now()["flows"]
     assert only["failure"] == "gone"
     assert "points" not in only
+
+
+def test_a_part_of_a_flow_is_said_to_be_one(tmp_path):
+    clock = Clock()
+    (whole,) = History(board(tmp_path, flow()), clock).now()["flows"]
+    share = ShareNow("dr-2 (process 9)", "dr", (3, 9), False)
+    (part,) = History(board(tmp_path, flow(share=share)), clock).now()["flows"]
+    assert whole["share"] == ""
+    assert part["share"] == "dr-2 (process 9) copies 2 of 64 shards: what follows is of its part alone"
 
 
 def test_what_is_unknown_is_null(tmp_path):
