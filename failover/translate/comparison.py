@@ -44,7 +44,8 @@ class Case:
     committed offset, no answer may lie beyond, because an unread record's last copy lies there. ``unsure``:
     whether the mirror copies again could not be found out and the syncs give cause for doubt. ``fault``: why
     reading ended early.
-    ``distrusted``: a sync's two records differ, so no sync is used.
+    ``distrusted``: a sync's two records differ, so no sync is used. ``own``: index of the first sync that is of the
+    log that the source has now, and not of one before it was made anew.
     """
 
     def __init__(
@@ -71,6 +72,7 @@ class Case:
         self.limit: int | None = None
         self.fault: str | None = None
         self.distrusted = False
+        self.own = 0
         self.stamped = True
         self.newest: Pair | None = None
         self.tail: list[Pair] = []
@@ -285,6 +287,8 @@ class Case:
         if not ahead.offsets:
             return
         beyond = -1 if syncs is None else syncs.first_beyond(z)
+        if syncs is not None and 0 <= beyond < self.own:
+            beyond = next((at for at in range(self.own, len(syncs)) if syncs.ups[at] > z), -1)
         floor = bounds.target_end if syncs is None else self.pair(usable).target + 1
         spans: list[Need] = []
         if syncs is not None and beyond >= 0:

@@ -85,6 +85,8 @@ def locate(question: Question) -> Locator:
         max_records=question.max_records,
         asked=len(question.upstreams),
     )
+    if case.syncs is not None:
+        case.own = len(case.syncs) - len(sync_rule.of_this_source(case.syncs, question.bounds)[0])
     yield from _all(case, [case.prepare()])
     order = sorted(set(question.upstreams))
     while True:

@@ -68,10 +68,12 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
             return None
     order = [pairs[at] for at in sorted(pairs)]
     once = case.syncs is None or len(case.syncs.starts) == 1
+    synced = set(certain)
     last = {
         pair.source: pair.target
         for pair in order
-        if pair.source >= upstream and (once or not (_of_a_log_before(case, pair) or _again_later(case, pair)))
+        if pair.source >= upstream
+        and (once or not (_of_a_log_before(case, pair, told=pair in synced) or _again_later(case, pair)))
     }
     ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
     unclear = 0
@@ -161,9 +163,17 @@ def disputed(case: Case, targets: list[Need], source: Need) -> list[Need]:
     return found
 
 
-def _of_a_log_before(case: Case, pair: Pair) -> bool:
-    """Says whether the source's log does not reach a record any more: it was made anew, nobody has that one to read."""
-    return case.bounds.source_end is not None and pair.source >= case.bounds.source_end
+def _of_a_log_before(case: Case, pair: Pair, *, told: bool) -> bool:
+    """Says whether a copy is of a log that was there before the source's was made anew: nobody has that to read.
+
+    The source's log does not reach its record any more, or holds another one where a sync (``told``) says it is.
+    """
+    if case.bounds.source_end is not None and pair.source >= case.bounds.source_end:
+        return True
+    if not told:
+        return False
+    ours, copy = case.token("source", pair.source), case.token("target", pair.target)
+    return ours is not None and copy is not None and ours != copy
 
 
 def _again_later(case: Case, pair: Pair) -> bool:

@@ -69,8 +69,8 @@ def _region(case: Case, upstream: int) -> Region:
     if syncs is None:
         return Region(start, end, bounds.target_end, -1)
     index = syncs.below(upstream - 1, len(syncs) - 1)
-    if index < 0:
-        high = case.pair(0)
+    if index < case.own:
+        high = case.pair(case.own)
         return Region(start, high, high.target, -1)
     low = case.pair(index)
     if index == len(syncs) - 1:
@@ -235,7 +235,8 @@ def _breaks(case: Case, span: int) -> bool:
 def _verified(case: Case, region: Region) -> bool:
     if case.syncs is None:
         return True
-    indexes = [index for index in (region.sync, region.sync + 1) if 0 <= index < len(case.syncs)]
+    following = region.sync + 1 if region.sync >= 0 else case.own
+    indexes = [index for index in (region.sync, following) if 0 <= index < len(case.syncs)]
     return all(case.verify(index) for index in indexes)
 
 

@@ -70,7 +70,7 @@ def translate(upstream: int, syncs: Syncs | None, bounds: LogBounds, *, one_to_o
     drained = _drained(upstream, bounds, syncs)
     if drained is not None:
         return drained
-    syncs, foreign = _of_this_source(syncs, bounds)
+    syncs, foreign = of_this_source(syncs, bounds)
     if not len(syncs):
         return _failed(upstream, NO_SYNC, "every offset sync is older than the source topic")
     caught_up = bounds.source_end is not None and syncs.ups[-1] + 1 == bounds.source_end
@@ -192,7 +192,7 @@ def _recopied(place: _Place) -> int:
     return sum(most for _, most in place.syncs.recopies(place.upstream, place.index))
 
 
-def _of_this_source(syncs: Syncs, bounds: LogBounds) -> tuple[Syncs, bool]:
+def of_this_source(syncs: Syncs, bounds: LogBounds) -> tuple[Syncs, bool]:
     """Drops the histories written for an earlier topic of this name; says whether doubt remains.
 
     A sync at or beyond the source's end speaks of a record that is not there: the source was

@@ -158,6 +158,25 @@ def test_a_target_that_retention_has_shortened() -> None:
         assert answer.precision is Precision.EXACT
 
 
+@pytest.mark.parametrize("again", [300, 700], ids=["much shorter", "shorter"])
+def test_a_source_made_anew(again: int) -> None:
+    """What the mirror brought of the log before lies on the target still, with its syncs: none of it is unread."""
+    world = World(lag_max=100)
+    world.produce(1_000)
+    mirror_all(world)
+    world.recreate_source(200)
+    world.copy(100)  # out of range: the mirror begins at the new log's start
+    mirror_all(world)
+    world.produce(again - 200)
+    mirror_all(world)
+    nothing_is_read_again(world, groups(world))
+    world.produce(40)  # the mirror is a little behind, as it always is
+    for upstream, answer in located(world, groups(world)).items():
+        check(world, answer)
+        assert answer.offset is not None
+        assert world.reread(answer.offset, upstream) == 0, answer
+
+
 def test_a_recreated_target() -> None:
     world = World(lag_max=100)
     world.produce(8_000)

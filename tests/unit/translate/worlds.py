@@ -8,7 +8,15 @@ from tests.unit.translate.oracle import World
 
 SOURCE = ("produce", "produce", "transaction", "compact_source")
 MIRROR = ("copy", "copy", "copy", "flush", "land", "kill")
-RARE = ("retain_source", "retain_target", "compact_target", "truncate_target", "recreate_target", "retry")
+RARE = (
+    "retain_source",
+    "recreate_source",
+    "retain_target",
+    "compact_target",
+    "truncate_target",
+    "recreate_target",
+    "retry",
+)
 
 
 def step(draw: st.DrawFn, world: World, names: tuple[str, ...]) -> None:
