@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Protocol, TypeVar
@@ -27,6 +28,7 @@ from failover.runbook.reach import Reach
 from failover.runbook.references import Unresolved, resolve
 
 R = TypeVar("R")
+_log = logging.getLogger(__name__)
 
 
 class Log(Protocol):
@@ -175,6 +177,8 @@ class Runner:
             if isinstance(error, (Interrupted, NoTerminal)):
                 raise
             self._failed(step, error)
+        except Exception as error:  # noqa: BLE001 - whatever broke, what was done has to be put back
+            self._failed(step, _unexpected(error))
         else:
             self.add(e.Succeeded(self.around.now(), step.id, result))
 
@@ -216,10 +220,15 @@ class Runner:
         except FailoverError as error:
             if isinstance(error, (Interrupted, NoTerminal)):
                 raise
-            self.add(e.UndoFailed(self.around.now(), step.id, error.message, error.hint))
-            self.around.say(f"{self._place(step)} could not be put back: {error.message}")
+            self._stuck(step, error)
+        except Exception as error:  # noqa: BLE001 - the steps before it can be put back still
+            self._stuck(step, _unexpected(error))
         else:
             self.add(e.Undone(self.around.now(), step.id, text))
+
+    def _stuck(self, step: Step, error: FailoverError) -> None:
+        self.add(e.UndoFailed(self.around.now(), step.id, error.message, error.hint))
+        self.around.say(f"{self._place(step)} could not be put back: {error.message}")
 
     def _failed(self, step: Step, error: FailoverError) -> None:
         if isinstance(error, (Declined, ApprovalNeeded)):
@@ -245,6 +254,12 @@ class Runner:
 
     def _place(self, step: Step) -> str:
         return f"[{self.playbook.steps.index(step) + 1}/{len(self.playbook.steps)}]"
+
+
+def _unexpected(error: Exception) -> FailoverError:
+    """Makes a step's failure of what should not happen; -vv tells where it did."""
+    _log.debug("a step broke", exc_info=error)
+    return FailoverError(f"unexpected: {type(error).__name__}: {error}", hint="run it again with -vv, and report it")
 
 
 def given(one: Kind[Any], parameters: Mapping[str, Any]) -> Any:

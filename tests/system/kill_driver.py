@@ -59,5 +59,5 @@ class Killer:
 
 if __name__ == "__main__":
     killer = Killer(Path(sys.argv[1]), sys.argv[2])
-    RunLog.note = killer.noting(RunLog.note)  # type: ignore[method-assign]
+    RunLog.note = killer.noting(RunLog.note)  # type: ignore[method-assign,assignment]
     main(sys.argv[3:])

@@ -11,6 +11,7 @@ from tests.system.pair import Pair
 from tests.system.replicating import Flow
 from tests.system.rest_side import Rest
 from tests.system.runbook_kills import Place, switched
+from tests.system.runbook_undo import connector_states
 from tests.system.switching import Applications
 from tests.system.test_switchover import rights
 
@@ -45,8 +46,7 @@ def test_a_switchover_killed_three_times_reads_each_record_once(pair: Pair, tmp_
         assert place.met == list(MOMENTS)
         assert record["operators"] != []
         # the replicator is stopped, and nothing of it runs beside the applications on the standby
-        rest = Rest(url)
-        states = {name: rest.state(name)[0] for name in rest.get("/connectors")}
+        states = connector_states(Rest(url), flow)
         assert set(states.values()) == {"STOPPED"}
         results = {step["id"]: step.get("result", {}) for step in record["steps"]}
         assert set(results["stop-mirror"]["stopped"]) == set(states)

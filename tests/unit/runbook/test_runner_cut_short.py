@@ -145,3 +145,34 @@ def test_a_fence_of_which_a_part_was_created_is_made_whole(scene):
     again = Runner(runner.playbook, [*journal.events, e.Resumed(datetime.now(UTC), "bob", "h")], scene, scene.around())
     again.run()
     assert set(scene.a.bindings) == set(whole)
+
+
+def test_what_nobody_foresaw_is_a_failure_too_and_all_is_put_back(ready, monkeypatch):
+    before = list(ready.a.bindings), list(ready.b.bindings)
+
+    def broken(*_: object) -> None:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("failover.runbook.steps.verify.VerifyKind.run", broken)
+    runner = ready.run(*STEPS)
+    failure = runner.state.steps["s5"].failure
+    assert failure is not None
+    assert (failure.code, failure.exit_code) == ("unexpected", 1)
+    assert failure.message == "unexpected: ZeroDivisionError: a bug"
+    assert runner.state.finished is not None
+    assert runner.state.finished.outcome == "undone"
+    assert (ready.a.bindings, ready.b.bindings) == before
+
+
+def test_what_breaks_on_the_way_back_does_not_keep_the_rest_from_it(ready, monkeypatch):
+    before = list(ready.b.bindings)
+
+    def broken(*_: object) -> str:
+        raise ZeroDivisionError("a bug")
+
+    monkeypatch.setattr("failover.runbook.steps.fence.FenceKind.undo", broken)
+    runner = ready.run(*STEPS, FAIL)
+    assert runner.state.steps["s3"].status is Status.STUCK
+    assert runner.state.finished is not None
+    assert runner.state.finished.outcome == "stuck"
+    assert ready.b.bindings == before
