@@ -49,16 +49,19 @@ def test_execute_waits_and_replicate_copies_across_renewals(tmp_path: Path) -> N
             out, err = process.communicate(timeout=60)
             assert process.returncode == 0, out + err
             assert pair.committed("b", "held") == {TopicPartition(held, 0): 50}
-            # by now every token of the beginning is over
-            weighed = pair.run_cli("status", "--format", "json", config=config, state=tmp_path / "state")
-            assert weighed.code == 0, weighed.err
-            rows = [row for row in weighed.json()["partitions"] if row["source_topic"] == topic]
-            assert [row["source_end"] for row in rows] == [row["mirrored_to"] for row in rows]
-            assert len(rows) == 2
             source, copy = worker.copied(topic)
             assert {tp: [(r.key, r.value) for r in records] for tp, records in copy.items()} == {
                 tp: [(r.key, r.value) for r in records] for tp, records in source.items()
             }
+
+            # by now every token of the beginning is over
+            def level() -> bool:
+                weighed = pair.run_cli("status", "--format", "json", config=flow.config)
+                assert weighed.code == 0, weighed.err
+                rows = [row for row in weighed.json()["partitions"] if row["source_topic"] == topic]
+                return len(rows) == 2 and all(row["source_end"] == row["mirrored_to"] > 0 for row in rows)
+
+            pair.b.until(level, what="status tells that all is copied", seconds=60, every=0.5)
             worker.stop()
             loud = [line for line in worker.log.splitlines() if " WARNING " in line or " ERROR " in line]
         # authenticated again, not connected again: nothing was lost on the way
