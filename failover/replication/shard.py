@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from typing import Protocol
@@ -21,9 +22,9 @@ _log = logging.getLogger(__name__)
 _UNSUPPORTED, _NO_MAPPING = 35, 49
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 5.0
 _LEAD_SECONDS = 10.0
-_TAKEN_BACK, _CONTEST_SECONDS = 8, 60.0
+_TAKEN_BACK, _CONTEST_SECONDS = 6 + os.urandom(1)[0] % 8, 60.0
 """So often may a shard be taken back in so many seconds. Workers that start together need one for each of them; ones
-that cut a flow into different shares would go on for ever."""
+that cut a flow into different shares would go on for ever. It is not the same for all, else both would end."""
 
 Start = Callable[[Sequence[Route]], Awaitable[None]]
 """Finds where each route goes on and starts its lane, or says in ``Route.reason`` why it cannot."""

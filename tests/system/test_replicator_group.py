@@ -8,7 +8,7 @@ import socket
 from failover.model import TopicPartition
 from failover.replication.shards import SHARDS
 from tests.system.pair import Pair
-from tests.system.replicating import Flow, Worker
+from tests.system.replicating import STOPPED, Flow, Worker
 from tests.system.rest_side import Rest
 from tests.system.sharing_side import Shared, freeze, part, settled, wake
 
@@ -102,11 +102,10 @@ def test_fixed_parts_and_who_contradicts_them(pair: Pair) -> None:
                     lambda: any(each.code() is not None for each in workers.values()), what="one gives way", seconds=90
                 )
                 for part_of, each in workers.items():
-                    if each.code() is not None:
+                    each.terminate()
+                    if each.ended(seconds=90) != STOPPED:
                         assert each.code() == 3
                         assert f"--shard {part_of}: another worker has taken part of it" in each.lines("error:")[0]
-                    else:
-                        each.stop()
         shared.end()
     # whatever they disagreed about, each record is there once
     with flow.worker() as alone:
