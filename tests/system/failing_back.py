@@ -171,6 +171,7 @@ def there_and_back(
     site.wait(checkpointed, "checkpoints of the last commits")
     site.stop("mirror", site.there)
     tail = site.writes(a, 60)
+    copied = {partition: end for partition, (_, end) in pair.ends("b", copies[0]).items()}
 
     ended = {"tail": "export"} if way != "prefix" else {}
     given = {"replication": "manual"} | ended
@@ -178,6 +179,10 @@ def there_and_back(
     assert moved["plan"]["skipped"] == 0
     site.wait(lambda: len(site.written) >= 310, "traffic on the standby")
     site.wait(lambda: not Counter(site.written) - site.read - Counter(tail), "the standby's consumers keep up")
+    site.wait(
+        lambda: all(pair.committed("b", site.group).get((copies[0], p), 0) >= end for p, end in copied.items()),  # type: ignore[call-overload]
+        "what was to be read again is read",
+    )
     again = sum((site.read - Counter(set(site.read))).values())
     assert moved["plan"]["reread"] is None or again <= moved["plan"]["reread"]
     if ended:
@@ -207,7 +212,8 @@ def there_and_back(
     # nothing was skipped and nothing read again by going back
     read = Counter({value: count for value, count in site.read.items() if value in set(site.written)})
     assert Counter(site.written) - read == unseen
-    assert sum((read - Counter(set(read))).values()) == again
+    twice = read - Counter(set(read))
+    assert sum(twice.values()) == again, (again, sorted(twice)[:20], len(tail), sorted(tail)[:3])
     assert site.read - read <= Counter(set(site.aborted))
     return back
 

@@ -19,7 +19,7 @@ class ExecuteStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     ``settle``: commits are watched standing still for so long first. ``earlier``: an older plan's id; where the target
     held the same in both they stood still, and the time between them counts.
-    ``all_groups``: fail where a group is left.
+    ``all_groups``: fail where a group is left, but for one that stands further on by what it consumed itself.
     """
 
     plan: str
@@ -61,6 +61,8 @@ class ExecuteKind(Kind[ExecuteStep]):
         from failover.execution.record import exit_code
         from failover.library.executing import execute
         from failover.library.planning import saved_plan
+        from failover.model.plan import Verdict
+        from failover.runbook.steps.plan import further_by_itself
 
         reach = context.reach
         plan = saved_plan(reach.state, given.plan)
@@ -83,10 +85,14 @@ class ExecuteKind(Kind[ExecuteStep]):
         context.note(execution_id=execution.id)
         code = exit_code(execution)
         context.say(f"execution {execution.id}: {execution.outcome}")
-        if code and (given.all_groups or code != 4):
-            left = [group.group for group in execution.groups if group.reasons or group.message]
+        partial = [group for group in plan.groups if group.verdict is Verdict.PARTIAL]
+        further = [group.group for group in partial if further_by_itself(group)]
+        left = [group.group for group in execution.groups if group.reasons or group.message]
+        left += [group.group for group in partial if group.group not in further]
+        if code and (code != 4 or (given.all_groups and (left or not further))):
+            named = ", ".join(dict.fromkeys(left[:5])) or "see its record"
             raise NotAllWritten(
-                f"execution {execution.id} is {execution.outcome}: {', '.join(left[:5]) or 'see its record'}",
+                f"execution {execution.id} is {execution.outcome}: {named}",
                 exit_code=code,
                 hint=f"failover show {execution.id}",
             )

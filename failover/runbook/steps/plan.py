@@ -18,7 +18,7 @@ class PlanStep(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ``precision``: the least accepted (exact, bounded or conservative). ``missing``: leave, earliest or fail.
     ``source_inactive``: a group with members on the source is refused. ``most_reread``: fail where more records than
     this would be read again (-1: no bound). ``most_missing``: likewise where the target lacks more, or nobody can tell.
-    ``all_ready``: fail unless every group is ready or has nothing to do.
+    ``all_ready``: fail unless every group is ready, has nothing to do, or stands further on by what it consumed itself.
     ``exported``: a file of a step ``tail``: groups may pass the target's records that are in it.
     """
 
@@ -65,8 +65,9 @@ class PlanKind(Kind[PlanStep]):
         look = f"failover show {plan.id} says why"
         if counts.refused + counts.partial + counts.ready and not counts.ready + counts.partial:
             raise Refused(f"plan {plan.id}: no group is ready", hint=look)
-        if given.all_ready and counts.refused + counts.partial:
-            raise Refused(f"plan {plan.id}: {counts.refused} groups are refused, {counts.partial} partial", hint=look)
+        partial = counts.partial - sum(map(further_by_itself, plan.groups))
+        if given.all_ready and counts.refused + partial:
+            raise Refused(f"plan {plan.id}: {counts.refused} groups are refused, {partial} partial", hint=look)
         if 0 <= given.most_reread < (summary.reread if summary.reread is not None else summary.reread_max or 0):
             raise Refused(f"plan {plan.id}: more than {given.most_reread} records would be read again", hint=look)
         lost = summary.unreplicated
@@ -115,6 +116,19 @@ class PlanKind(Kind[PlanStep]):
         options = "".join(f" --group {shlex.quote(name)}" for name in named)
         options += " --require-source-inactive" if given.get("source_inactive") else ""
         return f"failover plan{options}"
+
+
+def further_by_itself(group: Any) -> bool:
+    """Says whether a group is partial only where it stands further on, by what it consumed there itself.
+
+    On the way back that is usual: it read the old primary's last records, or the marker behind them, before it left.
+    """
+    from failover.model.plan import Verdict
+    from failover.planning.verdict import plain
+
+    odd = [p for p in group.partitions if not plain(p)]
+    held = all(p.reason == "would-rewind" and p.skipped == 0 for p in odd)
+    return group.verdict is Verdict.PARTIAL and bool(odd) and held
 
 
 def _told(plan: Any) -> str:

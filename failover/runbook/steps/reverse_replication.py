@@ -59,6 +59,8 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
 
     def preview(self, given: ReverseReplication, context: Context) -> str:
         check_way(given.way, context)
+        if given.part != "finish":
+            check_opposite(given.way, context)
         told = " and ".join(f"{verb} {self._flow(which, context)}" for verb, which in _parts(given))
         match given.how:
             case "hook":
@@ -72,6 +74,8 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
 
     def run(self, given: ReverseReplication, context: Context) -> Result:
         check_way(given.way, context)
+        if given.part != "finish" and (warning := check_opposite(given.way, context)):
+            context.say(f"warning: {warning}")
         done: dict[str, list[str]] = {"stop": [], "start": []}
         if given.how == "connect" and given.part == "stop" and given.way == "seed":
             self._deploy(given, context, stopped=True)
@@ -234,6 +238,30 @@ def check_way(way: str, context: Context) -> list[str]:
             hint="way: prefix",
         )
     return kept
+
+
+def check_opposite(way: str, context: Context) -> str:
+    """Gives what to be warned of where the opposite flow is still configured.
+
+    Raises ``Refused`` where it is enabled and names are kept: a worker of both directions sends records in circles.
+    """
+    flow = context.reach.flow
+    name = f"{flow.target}->{flow.source}"
+    for other in flow.config.flows:
+        if other.name != name:
+            continue
+        if other.enabled and way != "prefix" and not flow.selected.reversed:
+            raise Refused(
+                f"{name} is enabled in {flow.config.path} too: with one name on both clusters records would go round",
+                hint=f"write {name}.enabled = false",
+            )
+        if not other.enabled:
+            # measured on Kafka 4.1.1: dedicated MirrorMaker 2 keeps connectors' configurations in a topic
+            return (
+                f"{name} is disabled, but its heartbeats are on: dedicated MirrorMaker 2 starts it with the connectors"
+                f" as they were, and mirrors that way for a moment; write {name}.emit.heartbeats.enabled = false"
+            )
+    return ""
 
 
 def _parts(given: ReverseReplication) -> list[tuple[str, str]]:

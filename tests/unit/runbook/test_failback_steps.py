@@ -221,6 +221,17 @@ class TestReverse:
         said = failure(scene.run("uses: reverse-replication, with: {how: manual}"))
         assert said == "orders has one name on both clusters: mirrored back, all of it would be copied twice"
 
+    def test_where_names_are_kept_both_directions_must_not_be_enabled(self, scene, tmp_path):
+        both = "b->a.enabled = true\nb->a.topics = orders\n"
+        chosen(scene, tmp_path, CONFIG + IDENTITY + both, "b", "a")
+        step = "uses: reverse-replication, with: {how: manual, way: recreate}"
+        assert "a->b is enabled in" in failure(scene.run(step))
+        assert "a->b is enabled in" in scene.previewed(step)
+        text = (CONFIG + IDENTITY + both).replace("a->b.enabled = true", "a->b.enabled = false")
+        chosen(scene, tmp_path, text, "b", "a")
+        result(scene.run(step))
+        assert any("write a->b.emit.heartbeats.enabled = false" in said for said in scene.said)
+
     def test_where_names_are_kept_the_flow_back_is_not_started_again(self, scene, tmp_path):
         chosen(scene, tmp_path, CONFIG + IDENTITY, "b", "a")
         log = tmp_path / "log"
