@@ -32,7 +32,7 @@ def one_source_broker_down(three: Pair, *, seconds: float) -> None:
 
     def arrives(number: int, wanted: int) -> None:
         what = f"{wanted} records of {topic}-{number} are copied"
-        three.b.until(lambda: copied(number) == wanted, what=what, seconds=60, every=0.3)
+        three.b.until(lambda: copied(number) == wanted, what=what, seconds=90, every=0.3)
 
     def all_kept(numbers: Iterable[int], upstream: int) -> None:
         places = [TopicPartition(remote, number) for number in numbers]
@@ -42,7 +42,7 @@ def one_source_broker_down(three: Pair, *, seconds: float) -> None:
             each = [found.get(group, {}).get(place) for group in groups for place in places]
             return all(one is not None and (one.upstream, one.known.precision) == (upstream, "exact") for one in each)
 
-        three.b.until(there, what=f"all groups are on record at {upstream} of {places}", seconds=60, every=0.2)
+        three.b.until(there, what=f"all groups are on record at {upstream} of {places}", seconds=90, every=0.2)
 
     with flow.worker() as worker:
         worker.copied(topic)

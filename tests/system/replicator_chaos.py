@@ -107,7 +107,7 @@ class Chaos:
     def run(self, actions: Sequence[Callable[[Chaos], None]], rounds: int) -> None:
         """Draws rounds from shuffled decks of the actions; raises AssertionError with all that is known."""
         try:
-            self.pair.b.until(self._begun, what="every topic is copied", seconds=60)
+            self.pair.b.until(self._begun, what="every topic is copied", seconds=90)
             deck: list[Callable[[Chaos], None]] = []
             for number in range(1, rounds + 1):
                 if not deck:

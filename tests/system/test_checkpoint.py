@@ -57,7 +57,7 @@ def test_commits_are_kept_exactly_where_mirror_maker_is_coarse(mirrored: Pair) -
         # a group that appears meanwhile, goes on, and is set back
         for upstream in (100, 1500, 40):
             mirrored.commit("a", moving, {(topic, 0): upstream})
-            assert wait_kept(mirrored, moving, (remote, 0), upstream, seconds=10).downstream == upstream
+            assert wait_kept(mirrored, moving, (remote, 0), upstream, seconds=90).downstream == upstream
         before = len(mirrored.b.read("mm2-exact-checkpoints.a.internal")[0])
         first = kept(mirrored).beat
         mirrored.b.until(lambda: (kept(mirrored).beat or first) != first, what="the next look")
@@ -97,7 +97,7 @@ def test_of_two_one_leads_and_the_other_takes_over(mirrored: Pair) -> None:
         wait_kept(mirrored, group, (remote, 0), 10)
         leader.kill()
         mirrored.commit("a", group, {(topic, 0): 60})
-        assert wait_kept(mirrored, group, (remote, 0), 60, seconds=30).downstream == 60
+        assert wait_kept(mirrored, group, (remote, 0), 60, seconds=90).downstream == 60
         other = second if leader is first else first
         assert other.leads()
         assert other.stop() == 143
@@ -136,12 +136,12 @@ def test_the_source_dies_under_traffic(mirrored: Pair, tmp_path: Path) -> None:
             mirrored.b.until(
                 lambda: place in kept(mirrored).positions.get(busy, {}) and traffic.committed > 1500,
                 what="the busy group is on record and goes on",
-                seconds=60,
+                seconds=90,
                 every=0.3,
             )
             # so young that MirrorMaker 2 may not have looked at it
             mirrored.commit("a", young, {(topic, 0): 1234})
-            wait_kept(mirrored, young, (remote, 0), 1234, seconds=10)
+            wait_kept(mirrored, young, (remote, 0), 1234, seconds=90)
             mirrored.lab.kill("a")
             died = time.time()
         running.says("tried again")

@@ -65,7 +65,7 @@ class OnConnect:
         }
 
     def wait_positions(self, wanted: dict[TopicPartition, int]) -> None:
-        self.pair.b.until(lambda: self.positions() == wanted, what=f"Connect stores {wanted}", seconds=60, every=0.5)
+        self.pair.b.until(lambda: self.positions() == wanted, what=f"Connect stores {wanted}", seconds=90, every=0.5)
 
 
 def records(found: dict[int, list[Any]]) -> dict[int, list[Any]]:
@@ -200,7 +200,7 @@ def test_the_way_back_is_seeded_while_its_connector_is_stopped(connect: Pair) ->
     pair.a.until(
         lambda: {topic, empty} <= pair.a.topics() and sum(map(len, pair.a.read(topic).values())) == count,
         what="the copies are there",
-        seconds=60,
+        seconds=90,
         every=0.3,
     )
     pair.lab.stop(name)
@@ -226,7 +226,7 @@ def test_the_way_back_is_seeded_while_its_connector_is_stopped(connect: Pair) ->
     assert running.code == 3
     assert "is RUNNING" in running.err
     wanted = {number: before[number] + new[number] for number in before}
-    pair.b.until(lambda: records(pair.b.read(topic)) == wanted, what="only the new records came", seconds=60, every=0.3)
+    pair.b.until(lambda: records(pair.b.read(topic)) == wanted, what="only the new records came", seconds=90, every=0.3)
     flow.json("connect", "stop", "--yes")
     assert records(pair.b.read(topic)) == wanted
 

@@ -64,7 +64,7 @@ def hard(pair: Pair) -> Iterator[Hard]:
     pair.produce("a", "k.expired", 10_000)
     pair.a.delete_records("k.expired", 0, 5_000)
     pair.produce("a", "k.small", 30)
-    wait_until(lambda: len(pair.a.read("k.compact")[0]) < 1_700, seconds=60, what="compaction of k.compact", every=0.3)
+    wait_until(lambda: len(pair.a.read("k.compact")[0]) < 1_700, seconds=90, what="compaction of k.compact", every=0.3)
     with pair.mirror(options, aliases=("ks", "kt")) as config:
         for at_least, more in ((8_000, 10_000), (30_000, 10_000)):
             wait_until(lambda wanted=at_least: held(pair, "ks.k.lag") >= wanted, seconds=90, what="k.lag is copied")

@@ -126,7 +126,7 @@ def test_groups_go_back_without_losing_or_repeating_a_record(pair: Pair, tmp_pat
             got.extend(m.value() or b"" for m in consumer.consume(100, 0.2) if m.error() is None)
             return len(got) >= len(tail)
 
-        pair.a.until(read, what="the tail is read", seconds=30)
+        pair.a.until(read, what="the tail is read", seconds=90)
         assert sorted(got) == sorted(record.value for record in tail)
 
     # the flow back: what b's producers wrote since goes by it, the copies still by the inverse

@@ -300,7 +300,7 @@ def test_five_thousand_groups_and_a_broker_that_does_not_answer(
     """Half of the groups have nothing to do with the flow; what the silent broker knows is missing, and said to be."""
     pair, many = crowd.pair, 5_000
     pair.lab.restart("a/3")
-    pair.a.until(lambda: 3 in pair.a.admin.list_topics(timeout=5).brokers, what="broker 3 is back", seconds=60)
+    pair.a.until(lambda: 3 in pair.a.admin.list_topics(timeout=5).brokers, what="broker 3 is back", seconds=90)
     other = pair.create_topic("a", "other")
     topic = crowd.remote.removeprefix("a.")
     commits = {

@@ -86,9 +86,9 @@ def test_following_prints_each_checkpoint_as_it_is_written(mm2, topic):
         def upstreams() -> list[int]:
             return [json.loads(line)["upstreamOffset"] for line in log.read_text().splitlines()]
 
-        mm2.b.until(lambda: upstreams() == [10], what="the checkpoint that was there is printed", seconds=30)
+        mm2.b.until(lambda: upstreams() == [10], what="the checkpoint that was there is printed", seconds=90)
         mm2.commit("a", group, {(topic, 1): 150})
-        mm2.b.until(lambda: upstreams() == [10, 150], what="the new checkpoint is printed", seconds=30)
+        mm2.b.until(lambda: upstreams() == [10, 150], what="the new checkpoint is printed", seconds=90)
         # not SIGINT, which whoever runs the tests in the background has had ignored
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143

@@ -174,7 +174,7 @@ def test_group_sync_that_moves_commits_is_told_and_never_taken_for_a_client(pair
 
         def followed(to: int) -> None:
             """Waits until MirrorMaker 2 itself moved the target's commit."""
-            pair.b.until(lambda: moved() == to, what=f"MirrorMaker 2 moves {group} to {to}", seconds=60)
+            pair.b.until(lambda: moved() == to, what=f"MirrorMaker 2 moves {group} to {to}", seconds=90)
 
         def consumed() -> None:
             end = produce()

@@ -32,7 +32,7 @@ def scene(mm2: Pair) -> Scene:
     mm2.b.until(
         lambda: {f"a.{name}" for name in mm2.a.topics() if name.startswith("t.")} <= mm2.b.topics(),
         what="MirrorMaker 2 made its topics",
-        seconds=60,
+        seconds=90,
     )
     return Scene(mm2, topic, group)
 

@@ -28,7 +28,7 @@ class Ours:
         def said() -> bool:
             return any(all(word in line for word in words) for line in self._log.read_text().splitlines())
 
-        self.pair.b.until(said, what=f"{self.name} says {words}", seconds=60, every=0.2)
+        self.pair.b.until(said, what=f"{self.name} says {words}", seconds=90, every=0.2)
 
     def stop(self) -> None:
         os.kill(self._process.pid, signal.SIGTERM)

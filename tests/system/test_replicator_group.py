@@ -44,7 +44,7 @@ def test_kills_freezes_and_joins_under_traffic(pair: Pair) -> None:
         late = pair.create_topic("a", f"{shared.stem}.late", shared.partitions)
         shared.topics.append(late)
         shared.begin([late])
-        pair.b.until(lambda: flow.remote(late) in pair.b.topics(), what=f"{late} is mirrored", seconds=60)
+        pair.b.until(lambda: flow.remote(late) in pair.b.topics(), what=f"{late} is mirrored", seconds=90)
         shared.grows()
         made = [worker for worker in (frozen, other, joined) if worker.lines("Created topic", flow.remote(late))]
         assert len(made) == 1

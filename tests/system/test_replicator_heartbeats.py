@@ -55,8 +55,8 @@ def test_the_copy_of_the_sources_heartbeats_arrives(pair: Pair, flow: tuple[Flow
 def test_the_records_are_mirror_makers(mm2: Pair, flow: tuple[Flow, Worker]) -> None:
     one, worker = flow
     ours, theirs = (one.source, one.target), ("a", "b")
-    worker.until(lambda: len(beats(mm2.b, "heartbeats", ours)) >= 3, what="three heartbeats", seconds=60)
-    mm2.b.until(lambda: beats(mm2.b, "heartbeats", theirs), what="a heartbeat of MirrorMaker 2", seconds=60)
+    worker.until(lambda: len(beats(mm2.b, "heartbeats", ours)) >= 3, what="three heartbeats", seconds=90)
+    mm2.b.until(lambda: beats(mm2.b, "heartbeats", theirs), what="a heartbeat of MirrorMaker 2", seconds=90)
     found = beats(mm2.b, "heartbeats", ours)
     stamps = [heartbeat_of(record).timestamp for record in found]
     assert stamps == sorted(stamps)

@@ -117,7 +117,7 @@ class Scene:
 
     def forgotten(self) -> None:
         """Waits until the copy's partition has forgotten who wrote it."""
-        self.pair.b.until(lambda: not self.producers(), what=f"{self.target} remembers no producer", seconds=20)
+        self.pair.b.until(lambda: not self.producers(), what=f"{self.target} remembers no producer", seconds=90)
 
 
 @pytest.fixture
@@ -166,7 +166,7 @@ def test_h2_h6_a_worker_that_slept_until_everyone_forgot_it_writes_nothing(scene
     it.pair.lab.proxy.delay(0.4, api=PRODUCE, times=20)
     it.write(300, old=old, alike=old, batch=10)
     first.send(signal.SIGSTOP)
-    it.pair.b.until(lambda: it.owner() is None, what="the transactional id is forgotten", seconds=30)
+    it.pair.b.until(lambda: it.owner() is None, what="the transactional id is forgotten", seconds=90)
     it.forgotten()
     second = it.worker()
     it.same()
@@ -247,7 +247,7 @@ def test_h11_h12_of_workers_that_start_together_one_remains(scene: Any) -> None:
     it = scene("h12", 40)
     it.write(500)
     workers = [it.worker() for _ in range(3)]
-    it.pair.b.until(lambda: sum(worker.code is None for worker in workers) == 1, what="one remains", seconds=60)
+    it.pair.b.until(lambda: sum(worker.code is None for worker in workers) == 1, what="one remains", seconds=90)
     it.write(500)
     it.same()
     time.sleep(3)
@@ -344,7 +344,7 @@ def test_h10_a_target_log_that_lost_its_end_gets_it_again(scene: Any, tmp_path: 
         time.sleep(1.5)
     it.write(50, old=old)
     wanted = [contents(record) for record in it.pair.read("a", it.topic)[0]]
-    it.pair.b.until(lambda: len(it.values()) >= len(wanted), what="the copy is whole again", seconds=60)
+    it.pair.b.until(lambda: len(it.values()) >= len(wanted), what="the copy is whole again", seconds=90)
     assert [contents(record) for record in it.pair.read("b", it.copy)[0]] == wanted
     assert worker.code is None
 
@@ -357,7 +357,7 @@ def test_h10_a_target_topic_made_anew_gets_everything_again(scene: Any) -> None:
     it.pair.b.recreate_topic(it.copy)
     it.write(10)
     wanted = [contents(record) for record in it.pair.read("a", it.topic)[0]]
-    it.pair.b.until(lambda: len(it.values()) >= len(wanted), what="the copy is whole again", seconds=60)
+    it.pair.b.until(lambda: len(it.values()) >= len(wanted), what="the copy is whole again", seconds=90)
     assert [contents(record) for record in it.pair.read("b", it.copy)[0]] == wanted
 
 

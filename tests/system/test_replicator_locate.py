@@ -206,7 +206,7 @@ def test_a_source_compacted_before_and_after_the_copying(pair, scene):
         return len(pair.read("a", topic)[0]) < before
 
     before = len(written(8))
-    pair.a.until(lambda: compacted(before), what="the source is compacted", seconds=60, every=0.3)
+    pair.a.until(lambda: compacted(before), what="the source is compacted", seconds=90, every=0.3)
     records = pair.read("a", topic)[0]
     half = len(records) // 2
     end = scene.copy(records[:half], topic)
@@ -223,7 +223,7 @@ def test_a_source_compacted_before_and_after_the_copying(pair, scene):
         compacted(0)
         return len(held - {record.offset for record in pair.read("a", topic)[0]}) > 20
 
-    pair.a.until(gone, what="copied records are compacted away", seconds=60, every=0.3)
+    pair.a.until(gone, what="copied records are compacted away", seconds=90, every=0.3)
     left = [record.offset for record in pair.read("a", topic)[0]]
     following = min(offset for offset in left if offset > last)
     below = max([offset for offset in left if offset <= last], default=-1)

@@ -77,7 +77,7 @@ def create_compacted(scene: Scene) -> None:
         send(scene.pair, [(topic, b"last", b"last", 0, 0, None)])
         return len(scene.pair.a.read(topic)[0]) < 1_000
 
-    scene.pair.a.until(compact, what="compaction", seconds=60, every=0.3)
+    scene.pair.a.until(compact, what="compaction", seconds=90, every=0.3)
     set_config(scene.pair.a, topic, "cleanup.policy", "delete")
 
 

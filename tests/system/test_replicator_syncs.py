@@ -112,7 +112,7 @@ def write_holes(pair: Pair, topic: str) -> None:
             producer.flush(30)
     producer.flush(30)
     left = len(keys) - HOLES
-    pair.a.until(lambda: len(pair.a.read(topic)[0]) == left, what=f"compaction of {topic}", seconds=60, every=0.5)
+    pair.a.until(lambda: len(pair.a.read(topic)[0]) == left, what=f"compaction of {topic}", seconds=90, every=0.5)
 
 
 def behind(pair: Pair, flow: Flow, topics: Sequence[str]) -> int:

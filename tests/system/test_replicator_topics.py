@@ -253,7 +253,7 @@ def test_mirror_maker_makes_the_same_topics(mm2: Pair) -> None:
             "compression.type": "zstd",
         }
         topic = mm2.create_topic("a", mm2.name("t.same"), 3, config=config)
-        mm2.b.until(lambda: len(mm2.b.partitions(f"a.{topic}")) == 3, what="MirrorMaker 2 made its topic", seconds=60)
+        mm2.b.until(lambda: len(mm2.b.partitions(f"a.{topic}")) == 3, what="MirrorMaker 2 made its topic", seconds=90)
         with worker(mm2, topic, aliases=("c", "d")) as one:
             one.refresh()
             assert one.seen.created == (f"c.{topic}",)

@@ -186,7 +186,7 @@ def test_a_checkpointer_tells_of_its_groups(pair: Pair, serving: Serving) -> Non
         pair.b.until(
             lambda: (ages := rest.metrics().all("failover_checkpoint_age_seconds", group=group)) and ages[0] < 30,
             what="the group is on record",
-            seconds=60,
+            seconds=90,
         )
         found = rest.metrics()
         assert found.one("failover_checkpoint_leader") == 1

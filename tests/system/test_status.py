@@ -99,9 +99,9 @@ def test_check_ends_with_what_the_findings_weigh(scene, config):
 def test_with_the_source_out_of_reach_its_last_known_state_is_told_from_exact_checkpoints(scene, config):
     pair = scene.pair
     with checkpointing(pair, config=config):
-        wait_kept(pair, scene.group, (f"a.{scene.topic}", 0), 120, seconds=60)
+        wait_kept(pair, scene.group, (f"a.{scene.topic}", 0), 120, seconds=90)
         place = TopicPartition(f"a.{scene.topic}", 1)
-        pair.b.until(lambda: place in kept(pair).ends, what="the source's ends are kept", seconds=60)
+        pair.b.until(lambda: place in kept(pair).ends, what="the source's ends are kept", seconds=90)
     ran = scene.run(config, *UNREACHABLE, "--format", "json")
     assert ran.code == 0, ran.err
     found = ran.json()
@@ -139,7 +139,7 @@ def test_watch_paints_again_until_it_is_stopped(scene, config):
             painted += os.read(leader, 65536)
             return painted.count(b"IF NOW") >= 2
 
-        scene.pair.b.until(paints, what="the status is painted a second time", seconds=60, every=0.0)
+        scene.pair.b.until(paints, what="the status is painted a second time", seconds=90, every=0.0)
         # not SIGINT, which whoever runs the tests in the background has had ignored
         process.send_signal(signal.SIGTERM)
         assert process.wait(20) == 143

@@ -35,7 +35,7 @@ def test_group_sync_that_moves_on_after_an_execution_is_named(pair: Pair, tmp_pa
 
         def synced(to: int, name: str = group) -> None:
             what = f"MM2 moves {name} to {to}"
-            pair.b.until(lambda: pair.committed("b", name).get(target) == to, what=what, seconds=60)
+            pair.b.until(lambda: pair.committed("b", name).get(target) == to, what=what, seconds=90)
 
         synced(consumed(60))
         pair.produce("a", topic, 30)
