@@ -151,7 +151,7 @@ def _told(record: RunRecord) -> Iterator[tuple[str, str]]:
         "Is there a way back?",
         f"not by itself, since step {record.final} began {_at(record, record.final)}"
         if record.final
-        else "it is gone already"
+        else "it was taken: what could be put back is"
         if record.outcome == "undone"
         else "yes, the point of no return was not passed",
     )
@@ -241,6 +241,7 @@ def _results_table(record: RunRecord) -> Table:
         (text(step.id), text(name), text(_value(value, most=100)))
         for step in record.steps
         for name, value in step.result.items()
+        if value not in ("", None, [])
     ]
     return Table("results", "Results", columns, rows)
 

@@ -69,10 +69,14 @@ def acts(step: StepRecord) -> bool:
 def outage_text(record: RunRecord) -> str:
     """Says how long producers and consumers stood still, by which steps; "" where no application was moved."""
     said = []
+    undone = {step.id for step in record.steps if step.status == "undone"}
     for one in record.outages:
         since = one.out or "the run's beginning"
         if one.seconds is None:
             said.append(f"{one.what} since {since}, {moment(one.begun)}, and they are not back")
+        elif one.back in undone:
+            which = "it" if one.back == one.out else one.back
+            said.append(f"{one.what} {duration(one.seconds)} ({since} until {which} was put back)")
         else:
             said.append(f"{one.what} {duration(one.seconds)} ({since} to {one.back})")
     return "; ".join(said)
