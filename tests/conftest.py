@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Iterator
 from pathlib import Path
 
 import hypothesis
@@ -18,6 +20,17 @@ hypothesis.settings.load_profile("failover")
 
 TIERS = ("quick", "system", "bench", "chaos")
 TIER_OF_FOLDER = {"unit": "quick", "formats": "quick", "cli": "quick"}
+
+
+@pytest.fixture(autouse=True)
+def log_as_it_was() -> Iterator[None]:
+    """Puts back what a command has set up for its log: that would go to a stream which ends with its test."""
+    logger, library = logging.getLogger("failover"), logging.getLogger("failover.librdkafka")
+    kept = logger.handlers[:], logger.propagate, logger.level, library.level
+    yield
+    logger.handlers[:], logger.propagate = kept[0], kept[1]
+    logger.setLevel(kept[2])
+    library.setLevel(kept[3])
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

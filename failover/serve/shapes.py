@@ -49,7 +49,7 @@ def tasks(connector: Connector, seen: FlowNow | None) -> list[Json]:
         config["task.assigned.partitions"] = ",".join(
             f"{part.source.topic}-{part.source.partition}" for part in seen.partitions
         )
-        config["failover.assigned.shards"] = ",".join(map(str, seen.share.shards))
+        config["task.assigned.shards"] = ",".join(map(str, seen.share.shards))
     if seen is not None and connector.kind == CHECKPOINT and seen.checkpoints is not None:
         config["task.assigned.groups"] = ",".join(seen.checkpoints.exact_at)
     if connector.kind != HEARTBEAT:

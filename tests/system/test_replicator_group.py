@@ -71,7 +71,7 @@ def tell_their_parts(flow: Flow, *workers: Worker) -> None:
         assert seen.one("failover_worker_leader") == leads
         assert seen.one("failover_worker_info", worker=f"{socket.gethostname()} (process {worker.pid})") == 1
         (task,) = rest.get(f"/connectors/{flow.name}.MirrorSourceConnector/tasks")
-        shards += task["config"]["failover.assigned.shards"].split(",")
+        shards += task["config"]["task.assigned.shards"].split(",")
         for kind in ("MirrorCheckpointConnector", "MirrorHeartbeatConnector"):
             assert rest.state(f"{flow.name}.{kind}") == ("RUNNING", int(leads))
         if leads:

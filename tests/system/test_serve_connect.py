@@ -248,7 +248,15 @@ def bodies(flow: str) -> Iterator[object]:
     yield {"offsets": [{"partition": part, "offset": {"offset": 3}, "more": 1}]}
     yield {"offsets": [{"partition": part}, {"offset": {"offset": 3}}]}
     yield {"offsets": [{"partition": part, "offset": {"offset": at}} for at in (3, 4)]}
-    offsets: tuple[object, ...] = (3, {}, {"offset": None}, {"offset": "3"}, {"offset": 3.5}, {"offset": -1}, {"offset": 1 << 70})
+    offsets: tuple[object, ...] = (
+        3,
+        {},
+        {"offset": None},
+        {"offset": "3"},
+        {"offset": 3.5},
+        {"offset": -1},
+        {"offset": 1 << 70},
+    )
     places: tuple[object, ...] = (None, 3, {}, part | {"topic": None}, part | {"topic": 7}, part | {"partition": "0"})
     places += (part | {"partition": -1}, part | {"partition": 1.0}, part | {"partition": 1 << 40}, {"topic": "t.x"})
     for place, offset in (
