@@ -8,6 +8,7 @@ from pathlib import Path
 
 import msgspec
 
+from failover.errors import RunNotFound
 from failover.runbook import events as e
 from failover.runbook.engine import fold
 from failover.runbook.outage import Outage, outages
@@ -160,9 +161,15 @@ class _Head(msgspec.Struct):
 
 
 def read_run(folder: Path) -> tuple[Playbook, list[e.Event]]:
-    """Reads a run's playbook and journal. Raises ``StateError`` and ``PlaybookInvalid``."""
-    playbook = parse((folder / PLAYBOOK).read_text("utf-8"), str(folder / PLAYBOOK))
-    return playbook, read_lines(folder / JOURNAL, e.decode_event)
+    """Reads a run's playbook and journal. Raises ``StateError``, ``PlaybookInvalid`` and ``RunNotFound``."""
+    journal, text = folder / JOURNAL, folder / PLAYBOOK
+    events = read_lines(journal, e.decode_event) if journal.exists() else []
+    if not events:
+        raise RunNotFound(
+            f"run {folder.name} never began: its process ended before it noted anything",
+            hint=f"start it anew; {folder} can be deleted",
+        )
+    return parse(text.read_text("utf-8"), str(text)), events
 
 
 class RunLog:

@@ -264,6 +264,23 @@ def test_a_run_that_was_killed_is_looked_at_and_goes_on(place, monkeypatch):
     assert place.made == ["one", "begun"]
 
 
+@pytest.mark.parametrize("journal", [b"", b'{"event":"star'])
+def test_a_run_that_was_killed_before_it_noted_anything_never_began(place, journal):
+    folder = place.path / "state" / "playbook-runs" / "p-abc123"
+    folder.mkdir(parents=True)
+    (folder / "playbook.yaml").write_text(BOOK)
+    (folder / "journal.ndjson").write_bytes(journal)
+    state = ("--state-dir", str(place.path / "state"))
+    for arguments in (("run", "--resume", folder.name, "--yes"), ("show", folder.name), ("report", folder.name)):
+        place.capsys.readouterr()
+        with pytest.raises(SystemExit) as ended:
+            main([*state, *arguments])
+        assert (ended.value.code, "never began" in place.capsys.readouterr().err) == (2, True)
+    code, known, _ = place.run(*state, "history", "--local")
+    assert (code, known["playbook_runs"]) == (0, [])
+    assert place.start("--self-approve")[1]["outcome"] == "done"
+
+
 def test_what_a_killed_run_did_can_be_put_back(place):
     process, run_id = begun(place)
     os.killpg(process.pid, signal.SIGKILL)
