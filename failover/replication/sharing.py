@@ -27,13 +27,13 @@ from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.groups import describe_groups
 from failover.kafka.wire.offsets import committed_offsets
 from failover.kafka.wire.topics import NewTopic
-from failover.kafka.wire.transactions import Transaction
+from failover.kafka.wire.transactions import Transaction, describe_transactions
 from failover.model.groups import GroupType
 from failover.model.names import Fault
 from failover.replication.engine import Engine
 from failover.replication.internal_topic import ensure_topic
 from failover.replication.repeating import Troubles
-from failover.replication.shards import LEADER, SHARDS, TOKENS, moves
+from failover.replication.shards import LEAD, LEADER, SHARDS, TOKENS, moves, transactional_id
 
 _log = logging.getLogger(__name__)
 
@@ -42,7 +42,8 @@ _SESSIONS = 2
 """So many sessions after it was shut out of a shard that it still holds by the group a worker takes it once more."""
 _MOST_TRIES, _CONTEST_SESSIONS = 3, 30
 _GROUP_DENIED = 30
-_DENIED = frozenset({29, 30, 31})
+_ID_DENIED = 53
+_DENIED = frozenset({29, 30, 31, _ID_DENIED})
 
 
 Owners = Callable[[Iterable[str]], Awaitable[Mapping[str, Transaction | Fault]]]
@@ -230,6 +231,11 @@ async def member(
         fault = Fault(_GROUP_DENIED, "GROUP_AUTHORIZATION_FAILED")
     if fault is not None:
         raise _error(target, f"group {group}", fault, "READ and DESCRIBE")
+    ours = transactional_id(flow.source, flow.target, LEAD)
+    known = (await describe_transactions(target, [ours]))[ours]
+    if isinstance(known, Fault) and known.number == _ID_DENIED:
+        ids = transactional_id(flow.source, flow.target)
+        raise _error(target, f"every transactional id that begins with {ids}", known, "WRITE and DESCRIBE")
     client = client_of(flow)
     others = sorted({each.client_id for each in info.members if each.client_id != client})
     commits = (await committed_offsets(target, [group]))[group] if info.exists and not info.members else {}

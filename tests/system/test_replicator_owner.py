@@ -143,6 +143,30 @@ def test_where_the_fence_is_required_nothing_is_written_without(pair: Pair) -> N
             worker.stop()
 
 
+def test_a_flow_is_not_shared_without_the_rights_for_it(pair: Pair) -> None:
+    """Each that is missing is named in its turn; without a fence, who wakes up late would write into another's part."""
+    stem = pair.name("acl")
+    topic = pair.create_topic("a", f"{stem}.shared", 2)
+    flow = as_app(pair, rf"{stem}\..*")
+    group = f"failover.replicate.{flow.source}-{flow.target}"
+    topics = [("TOPIC", name, "ALL") for name in (flow.remote(stem), f"mm2-failover-shards.{flow.source}.internal")]
+    with allowed(pair, *base(flow), *topics), contextlib.ExitStack() as granted:
+        for kind, name, rights in (
+            ("GROUP", group, ("READ", "DESCRIBE")),
+            ("TRANSACTIONAL_ID", f"failover|{flow.name}|", ("WRITE", "DESCRIBE")),
+        ):
+            ran = pair.run_cli("replicate", "--group-id", config=flow.config)
+            assert ran.code == 8, ran.err
+            assert f"hint: grant {' and '.join(rights)}" in ran.err
+            assert name in ran.err.partition("hint: ")[2]
+            granted.enter_context(allowed(pair, *((kind, name, right) for right in rights)))
+        pair.produce("a", topic, 20)
+        with flow.worker("--group-id") as worker:
+            source, target = worker.copied(topic, seconds=90)
+            assert contents(target) == contents(source)
+            worker.stop()
+
+
 def test_a_second_worker_takes_over_and_the_first_says_so(pair: Pair) -> None:
     stem = pair.name("two")
     topic = pair.create_topic("a", f"{stem}.x", 3)
