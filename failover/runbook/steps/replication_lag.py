@@ -47,8 +47,13 @@ class ReplicationLagKind(Kind[ReplicationLag]):
     acts = False
 
     def preview(self, given: ReplicationLag, context: Context) -> str:
-        missing = behind(context)
-        records, age = _sums(missing)
+        try:
+            records, age = _sums(behind(context))
+        except LagUnknown as error:
+            if given.at_once:
+                raise
+            # an earlier step may start the mirror
+            return f"would wait until at most {given.records} records are missing; now {error.message}"
         return (
             f"would wait until at most {given.records} records are missing; now {records}, the oldest {age:.0f} s old"
         )

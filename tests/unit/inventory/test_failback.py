@@ -225,6 +225,13 @@ def test_where_records_went_both_ways_no_answer_passes_those_that_never_came(tmp
     found = {group: places[ORDERS] for group, places in failed.look().translations.items()}
     assert (found["own"].offset, found["own"].precision, found["own"].reread_max) == (1000, Precision.BOUNDED, 70)
     assert found["g"].offset == 450
+    # what never came is kept elsewhere, as somebody says: it may be passed, and nothing else is placed otherwise
+    found = {group: places[ORDERS] for group, places in failed.look(settled={ORDERS: 1030}).translations.items()}
+    assert (found["own"].offset, found["own"].precision) == (1055, Precision.EXACT)
+    assert any(line.startswith("passes records 1000 to 1029") for line in found["own"].evidence)
+    assert found["g"].offset == 450
+    found = {group: places[ORDERS] for group, places in failed.look(settled={ORDERS: 1000}).translations.items()}
+    assert found["own"].offset == 1000
 
 
 def test_an_ordinary_flow_does_not_read_the_syncs_of_the_opposite_one(tmp_path: Path) -> None:

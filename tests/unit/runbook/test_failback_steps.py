@@ -19,8 +19,11 @@ from failover.model.names import TopicPartition
 from failover.model.records import Record
 from failover.model.seed import SeedPartition
 from failover.runbook.engine import Status
+from failover.runbook.library import find_playbook
 from failover.runbook.reach import Reach
+from failover.runbook.runner import preview
 from failover.runbook.steps.seed import covered
+from failover.runbook.variables import variables_of
 from failover.state.folder import StateFolder
 from failover.state.tails import TailHead, TailPartition, TailWriter, tail_foot, tail_records
 from tests.unit.connect.fake_connect import FakeConnect, serving
@@ -265,6 +268,40 @@ def test_on_kafka_connect_the_connectors_of_the_way_back_are_deployed(scene, fak
     assert {name for name, state in states.items() if state == "STOPPED"} == set(found["stopped"])
     assert {name for name, state in states.items() if state == "RUNNING"} == set(states) - set(found["stopped"])
     assert len(states) == 6
+
+
+def test_a_group_that_stands_further_on_by_what_it_consumed_itself_passes_the_gates(scene):
+    """It read two of the records that were never mirrored, on the old primary, before it left."""
+    copies = TopicPartition("a.orders", 0)
+    scene.b.group("g", {copies: 100})
+    scene.a.group("g", {TopicPartition("orders", 0): 102})
+    plan = "uses: plan, with: {groups: [g], all_ready: true}"
+    execute = "uses: execute, with: {plan: '{{ steps.s0.plan_id }}', settle: 0s}"
+    runner = scene.run(plan, execute)
+    assert (result(runner)["partial"], result(runner)["skipped"]) == (1, 0)
+    assert runner.state.steps["s1"].status is Status.DONE, runner.state.steps["s1"].failure
+    assert scene.a.committed(["g"])["g"][TopicPartition("orders", 0)].offset == 102
+    scene.b.group("h", {copies: 50})
+    both = scene.run(plan.replace("[g]", "[g, h]"), execute)
+    assert both.state.steps["s1"].status is Status.DONE
+    assert scene.a.committed(["h"])["h"][TopicPartition("orders", 0)].offset == 50
+
+
+def test_the_whole_playbook_says_what_it_would_do_and_changes_nothing(scene, tmp_path):
+    scene.b.bindings = []
+    playbook = find_playbook("failback")
+    variables = variables_of(playbook, {"replication": "manual", "tail": "ignore"})
+    found = {one.step: one for one in preview(playbook, variables, scene.around())}
+    assert [one.problem for one in found.values() if one.problem] == []
+    assert found["assess"].would.startswith("would only tell: at most 10 records on 1 partitions: orders 0 from 100")
+    assert found["stop-forward"].would.endswith("somebody to say that this is done: stop a->b")
+    assert found["caught-up"].would.startswith("would wait until at most 10000 records are missing")
+    assert "would be passed over" in found["recreate"].would
+    assert "would be passed over" in found["seed"].would
+    assert not (tmp_path / "state").exists()
+    wrong = variables_of(playbook, {"way": "seed", "replication": "manual"})
+    found = {one.step: one for one in preview(playbook, wrong, scene.around())}
+    assert "nothing comes back under its name" in found["stop-forward"].problem
 
 
 def test_a_tail_lets_a_partition_be_seeded_only_if_it_is_in_the_file_as_it_is_now():
