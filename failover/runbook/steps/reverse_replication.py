@@ -119,9 +119,16 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
         return "; ".join(said) or "nothing had been done"
 
     def by_hand(self, given: Mapping[str, Any]) -> str:
-        if given.get("how") == "connect":
-            return "failover connect stop\nfailover connect deploy"
-        return ""
+        if given.get("how") in ("hook", "manual"):
+            return ""
+        back, own = "--source PRIMARY --target STANDBY", "--source STANDBY --target PRIMARY"
+        stopped = " --stopped" if given.get("way") == "seed" else ""
+        lines = {
+            "stop": [f"failover connect stop {back}"],
+            "start": [f"failover connect deploy {own}{stopped}", f"failover connect resume {own}"],
+            "finish": [f"failover connect stop {own}"],
+        }
+        return "\n".join(lines.get(str(given.get("part")), [*lines["stop"], *lines["start"]]))
 
     # -- inside ----------------------------------------------------------------------------------
 
