@@ -117,6 +117,10 @@ def who(step: Step) -> str:
         found = "the operator, by hand"
     elif uses == "move-applications":
         found = "the hook; without one the operator, by hand"
+    elif uses == "reverse-replication":
+        found = "failover, by the REST of Kafka Connect; else the hook, or the operator by hand"
+    elif uses == "recreate-topics":
+        found = "failover, once the operator has typed the alias"
     elif uses == "command":
         found = "a program of yours"
     else:
