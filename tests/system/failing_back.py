@@ -96,7 +96,7 @@ class Site(Applications):
     def run(self, name: str, config: Path, *arguments: str, given: Mapping[str, str], state: Path) -> dict[str, Any]:
         """Runs a shipped playbook to its end; gives its steps' results by their ids."""
         hook = f"{sys.executable},{self.hook},{self.folder}"
-        own = {"groups": self.group, "hook": hook, "come_back": "60s"} | given
+        own: dict[str, str] = {"groups": self.group, "hook": hook, "come_back": "60s"} | dict(given)
         if name == "failback":
             own["mirror_hook"] = hook
         variables = [word for key, value in own.items() for word in ("--var", f"{key}={value}")]
