@@ -24,10 +24,11 @@ if TYPE_CHECKING:
 
 @click.command(cls=Command, params=plan_options())
 @click.option("--evidence", is_flag=True, help="Show how each offset is known.")
+@click.option("--exported", metavar="FILE", default="", help="Failback: groups may pass records in this exported tail.")
 @click.option("-o", "--output", "output", metavar="FILE", help="Also write the plan there, as JSON.")
 @format_option("table", "json", "yaml", "csv", "markdown", "html", "kafka-acls")
 @pass_settings
-def command(settings: Settings, /, *, evidence: bool, output: str | None, **values: Any) -> int:
+def command(settings: Settings, /, *, evidence: bool, exported: str, output: str | None, **values: Any) -> int:
     """Shows what execute would commit, how each offset is known, and what it costs.
 
     Reads both clusters and writes nothing to either. The plan is saved and its id printed;
@@ -39,7 +40,8 @@ def command(settings: Settings, /, *, evidence: bool, output: str | None, **valu
     selected = choose_flow(settings, config, allow_reverse=True)
     options = to_options(values)
     state = state_folder(settings, config)
-    plan, path = make(settings, config, selected, state, options, ttl=values["ttl"], reason=values["reason"])
+    ttl, reason = values["ttl"], values["reason"]
+    plan, path = make(settings, config, selected, state, options, ttl=ttl, reason=reason, exported=exported)
     if output is not None:
         write_copy(Path(output).expanduser(), path)
     show(settings, plan, evidence=evidence)
@@ -60,16 +62,22 @@ def make(
     *,
     ttl: float | None,
     reason: str | None,
+    exported: str = "",
 ) -> tuple[Plan, Path]:
-    """Looks at both clusters, decides, and saves the plan; gives the plan and its file."""
+    """Looks at both clusters, decides, and saves the plan; gives the plan and its file.
+
+    ``exported``: a file with the tail that the target alone has, "" for none.
+    """
     from failover._version import __version__
     from failover.inventory.comparison import comparison_of
     from failover.inventory.flow import flow_of
     from failover.inventory.snapshot import take_snapshot
+    from failover.state.tails import exported_tails
 
     flow = flow_of(config, selected)
     # What cannot work is said before anything is contacted, and before a silent cluster costs its time.
     state.require_usable()
+    tails = exported_tails(exported, selected.target) if exported else {}
     check_clients(settings, selected)
     memory = recall(state, selected)
     clusters: dict[str, Cluster] = {}
@@ -92,6 +100,7 @@ def make(
             comparison=comparison_of(config) if options.content else None,
             times=times_of(options),
             plain=options.local_topics != "none",
+            settled={tp: tail.end for tp, tail in tails.items()},
         )
         # What follows is not needed before the clusters were asked, and loading it takes its time.
         from failover.cli.shared import holder

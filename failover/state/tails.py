@@ -14,7 +14,7 @@ from typing import IO, Literal
 
 import msgspec
 
-from failover.errors import StateError
+from failover.errors import StateError, UsageError
 from failover.model.names import TopicPartition
 from failover.model.records import Record
 from failover.state.folder import sync_folder
@@ -154,6 +154,18 @@ def tail_foot(path: Path) -> tuple[TailHead, dict[TopicPartition, TailPartition]
     except msgspec.DecodeError as error:
         raise StateError(f"{path} is no exported tail: {error}") from error
     return head, {TopicPartition(one.topic, one.partition): one for one in foot.partitions}
+
+
+def exported_tails(file: str, alias: str) -> dict[TopicPartition, TailPartition]:
+    """Reads what an exported tail of a cluster covers; {} without a file. Raises ``StateError``, ``UsageError``."""
+    if not file:
+        return {}
+    head, partitions = tail_foot(Path(file).expanduser())
+    if head.cluster != alias:
+        raise UsageError(
+            f"{file} holds what {head.cluster} alone had, not {alias}", hint="the file of a step tail for this flow"
+        )
+    return partitions
 
 
 def _last_line(file: IO[bytes]) -> bytes:

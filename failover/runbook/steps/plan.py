@@ -88,10 +88,10 @@ class PlanKind(Kind[PlanStep]):
         from failover.library.looking import take_snapshot
         from failover.library.planning import make_plan
         from failover.model.plan import PlanOptions
-        from failover.runbook.steps.seed import exported
+        from failover.state.tails import exported_tails
 
         reach = context.reach
-        tails = exported(given.exported, reach.target.alias)
+        tails = exported_tails(given.exported, reach.target.alias)
         snapshot = take_snapshot(
             reach.flow,
             groups=given.groups,
@@ -115,6 +115,7 @@ class PlanKind(Kind[PlanStep]):
         named = [groups] if isinstance(groups, str) else [str(group) for group in groups]
         options = "".join(f" --group {shlex.quote(name)}" for name in named)
         options += " --require-source-inactive" if given.get("source_inactive") else ""
+        options += " --exported TAIL" if given.get("exported") else ""
         return f"failover plan{options}"
 
 

@@ -13,8 +13,9 @@ from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import TopicPartition
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.reverse_replication import check_way
-from failover.runbook.steps.seed import exported, opened, target_ends
+from failover.runbook.steps.seed import opened, target_ends
 from failover.runbook.steps.tail import held_alone
+from failover.state.tails import exported_tails
 
 _SHOWN = 5
 
@@ -100,7 +101,7 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
     def _covered(self, given: RecreateTopics, topics: Sequence[str], context: Context) -> None:
         """Raises ``Refused`` unless the file holds what each of the topics' partitions ends with."""
         target = context.reach.target
-        tails = exported(given.exported, target.alias)
+        tails = exported_tails(given.exported, target.alias)
         infos = target.describe_topics(topics)
         partitions = [
             TopicPartition(topic, number)

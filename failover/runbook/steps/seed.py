@@ -6,7 +6,6 @@ import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Mapping, Sequence
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -81,11 +80,12 @@ class SeedKind(Kind[SeedStep]):
 
 async def _seed(given: SeedStep, context: Context, *, write: bool) -> Seed:
     from failover.state.seeds import note_seed
+    from failover.state.tails import exported_tails
 
     reach = context.reach
     async with opened(given.url, context) as (work, place):
         found = await work.look(given.topics)
-        partitions = tuple(covered(one, exported(given.exported, reach.target.alias)) for one in found)
+        partitions = tuple(covered(one, exported_tails(given.exported, reach.target.alias)) for one in found)
         seed = Seed(
             created=datetime.now(UTC),
             operator=context.operators[-1],
@@ -134,18 +134,6 @@ async def opened(url: str, context: Context) -> AsyncIterator[tuple[Seeding, Pla
             connect=client,
         ) as (work, place):
             yield work, place
-
-
-def exported(file: str, alias: str) -> Mapping[TopicPartition, TailPartition]:
-    """Reads what an exported tail of a cluster covers; {} without a file. Raises ``StateError``, ``StepFailed``."""
-    from failover.state.tails import tail_foot
-
-    if not file:
-        return {}
-    head, partitions = tail_foot(Path(file).expanduser())
-    if head.cluster != alias:
-        raise StepFailed(f"{file} holds what {head.cluster} alone had, not {alias}")
-    return partitions
 
 
 def covered(one: SeedPartition, tails: Mapping[TopicPartition, TailPartition]) -> SeedPartition:
