@@ -53,7 +53,7 @@ def headline(health: Health) -> str:
 
 
 def _counted(health: Health) -> str:
-    results = Counter(point.result for point in health.points)
+    results: Counter[str] = Counter(point.result for point in health.points)
     words = {
         "error": "with an error",
         "warning": "with a warning",

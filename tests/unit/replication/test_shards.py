@@ -82,7 +82,7 @@ def test_moves_lead_from_what_was_had_to_what_is_held(had, holds):
 
 @given(st.lists(HELD, max_size=6))
 def test_a_token_that_came_by_another_assignment_is_let_go_first(history):
-    had = {}
+    had: dict[int, int] = {}
     for holds in history:
         gone, fresh = moves(had, holds)
         assert {token for token in fresh if token in had} <= gone
