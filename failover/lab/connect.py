@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import ssl
 import urllib.error
+import urllib.parse
 import urllib.request
 from base64 import b64encode
 from pathlib import Path
@@ -119,21 +120,33 @@ def worker_properties(endpoint: Endpoint, *, port: int, tls: bool, flush_seconds
     return own | {f"{role}{key}": value for role in _ROLES for key, value in brokers.items()}
 
 
+def remove_connectors(lab: Lab) -> None:
+    """Removes every connector the worker has; raises OSError when it does not answer."""
+    for name in _ask(lab, "GET"):
+        _ask(lab, "DELETE", f"/{urllib.parse.quote(name, safe='')}")
+
+
 def _version(lab: Lab) -> str:
+    try:
+        # it serves / before it can work; the list of connectors needs what it reads at its start
+        _ask(lab, "GET")
+    except (OSError, ValueError, urllib.error.URLError):
+        return ""
+    return lab.state.options.kafka_version
+
+
+def _ask(lab: Lab, method: str, path: str = "") -> list[str]:
     worker = lab.state.connect
     assert worker is not None
-    request = urllib.request.Request(f"{worker.url}/connectors")  # noqa: S310 - the lab's own worker on loopback
+    request = urllib.request.Request(f"{worker.url}/connectors{path}", method=method)  # noqa: S310 - the lab's own worker on loopback
     if worker.user:
         pair = f"{worker.user}:{lab.state.passwords[worker.user]}".encode()
         request.add_header("Authorization", "Basic " + b64encode(pair).decode())
     context = ssl.create_default_context(cafile=worker.ca) if worker.ca else None
-    try:
-        # it serves / before it can work; the list of connectors needs what it reads at its start
-        with urllib.request.urlopen(request, timeout=2, context=context) as answer:  # noqa: S310
-            json.load(answer)
-    except (OSError, ValueError, urllib.error.URLError):
-        return ""
-    return lab.state.options.kafka_version
+    with urllib.request.urlopen(request, timeout=2 if method == "GET" else 30, context=context) as answer:  # noqa: S310
+        content = answer.read()
+    names: list[str] = json.loads(content) if content else []
+    return names
 
 
 def _keystore(pem: Path, password: str) -> Path:

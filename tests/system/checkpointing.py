@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import signal
 import subprocess
 import sys
@@ -12,7 +13,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from failover.lab.clients import SILENT
 from failover.lab.process import tail
 from failover.lab.side import Side
 from failover.mm2.exact_checkpoint import Exact, ExactRecords, Position
@@ -102,6 +102,34 @@ def wait_kept(
     return found
 
 
+# A process of its own: librdkafka closes a member only when its cluster answers, or has been dead for minutes.
+_READER = """
+import json, logging, os, signal, sys
+from confluent_kafka import Consumer, TopicPartition
+ended, parent = [], os.getppid()
+signal.signal(signal.SIGTERM, lambda *_: ended.append(True))
+
+def answered(error, places):
+    if error is None:
+        print(max(place.offset for place in places), flush=True)
+
+silent = logging.getLogger("silent")
+silent.addHandler(logging.NullHandler())
+silent.propagate = False
+consumer = Consumer({**json.loads(sys.argv[1]), "on_commit": answered}, logger=silent)
+consumer.subscribe([sys.argv[2]])
+read = asked = 0
+while not ended and os.getppid() == parent:
+    for message in consumer.consume(50, 0.05):
+        if message.error() is None:
+            read = message.offset() + 1
+    if read > asked:
+        consumer.commit(offsets=[TopicPartition(sys.argv[2], 0, read)], asynchronous=True)
+        asked = read
+consumer.close()
+"""
+
+
 class Traffic:
     """Writes numbered records to partition 0 and reads them as a group, committing as it goes, until it is ended.
 
@@ -113,18 +141,41 @@ class Traffic:
         self.committed = 0
         self._side, self._topic, self._group, self._rate = side, topic, group, rate
         self._end = threading.Event()
-        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._write, self._read)]
+        self._threads = [threading.Thread(target=work, daemon=True) for work in (self._write, self._follow)]
+        self._reader: subprocess.Popen[str] | None = None
 
     def __enter__(self) -> Traffic:
+        settings = {
+            **self._side.settings,
+            "group.id": self._group,
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+        command = [sys.executable, "-c", _READER, json.dumps(settings), self._topic]
+        self._reader = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
         for thread in self._threads:
             thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
+        assert self._reader is not None
         self._end.set()
+        self._reader.terminate()
+        try:
+            self._reader.wait(10)
+        except subprocess.TimeoutExpired:
+            self._reader.kill()
+            self._reader.wait(10)
         for thread in self._threads:
             thread.join(60)
             assert not thread.is_alive(), "it does not end"
+
+    def _follow(self) -> None:
+        assert self._reader is not None
+        assert self._reader.stdout is not None
+        with self._reader.stdout as lines:
+            for line in lines:
+                self.committed = max(self.committed, int(line))
 
     def _write(self) -> None:
         def delivered(error: Any, message: Any) -> None:
@@ -139,33 +190,3 @@ class Traffic:
             producer.poll(0)
             time.sleep(1 / self._rate)
         producer.flush(3)
-
-    def _read(self) -> None:
-        from confluent_kafka import Consumer
-        from confluent_kafka import TopicPartition as Place
-
-        def answered(error: Any, places: Any) -> None:
-            if error is None:
-                self.committed = max(self.committed, *(place.offset for place in places))
-
-        settings = {
-            **self._side.settings,
-            "group.id": self._group,
-            "enable.auto.commit": False,
-            "auto.offset.reset": "earliest",
-            # closing a member whose cluster has died takes so long (measured with confluent-kafka 2.16.1; by default
-            # it was not over after two minutes)
-            "session.timeout.ms": 6000,
-            "on_commit": answered,
-        }
-        consumer = Consumer(settings, logger=SILENT)
-        consumer.subscribe([self._topic])
-        read = asked = 0
-        while not self._end.is_set():
-            for message in consumer.consume(50, 0.05):
-                if message.error() is None:
-                    read = int(message.offset() or 0) + 1
-            if read > asked:
-                consumer.commit(offsets=[Place(self._topic, 0, read)], asynchronous=True)
-                asked = read
-        consumer.close()

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 import pytest
 
 from failover.lab import LabOptions, MirrorOptions, ports
-from failover.lab.connect import start_connect, wait_connect
+from failover.lab.connect import remove_connectors, start_connect, wait_connect
 from tests.system.pair import Pair
 from tests.system.running import running
 
@@ -54,15 +54,21 @@ def mm2(pair: Pair) -> Pair:
 
 
 @pytest.fixture(scope="session")
-def connect(pair: Pair) -> Pair:
-    """Is ``pair`` with a Kafka Connect worker on b: https, basic authentication, MirrorMaker 2's connectors to deploy.
-
-    ``connect_settings(pair.lab)`` gives the settings by which commands find it.
-    """
+def connect_worker(pair: Pair) -> Pair:
     start_connect(pair.lab, auth=True, tls=True)
     pair.expect_topic(r"connect-lab-.*")
     wait_connect(pair.lab)
     return pair
+
+
+@pytest.fixture(scope="module")
+def connect(connect_worker: Pair) -> Iterator[Pair]:
+    """Is ``pair`` with a Kafka Connect worker on b: https, basic authentication, MirrorMaker 2's connectors to deploy.
+
+    ``connect_settings(pair.lab)`` gives the settings by which commands find it. What a file deploys ends with it.
+    """
+    yield connect_worker
+    remove_connectors(connect_worker.lab)
 
 
 @pytest.fixture(scope="module")

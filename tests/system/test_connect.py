@@ -47,6 +47,11 @@ class OnConnect:
             aliases=(self.source, self.target), options=MirrorOptions(refresh_seconds=1), added=self.added | added
         )
 
+    @property
+    def access(self) -> ConnectAccess:
+        url, user, password, ca = (self.added[f"failover.connect.{key}"] for key in ("url", "user", "password", "ca"))
+        return ConnectAccess((url,), user, Secret(password), ca)
+
     def run(self, *arguments: str, password: str | None = None) -> Ran:
         named = ("--source", self.source, "--target", self.target)
         environ: dict[str, Any] = {} if password is None else {"FAILOVER_CONNECT_PASSWORD": password}
@@ -129,17 +134,10 @@ def test_status_offsets_stop_and_resume(deployed: OnConnect) -> None:
 
 def test_an_operator_that_resumes_what_was_stopped_is_named(deployed: OnConnect) -> None:
     """As Strimzi's does at its next reconciliation; here after some seconds."""
-    settings = deployed.added
-    access = ConnectAccess(
-        (settings["failover.connect.url"],),
-        settings["failover.connect.user"],
-        Secret(settings["failover.connect.password"]),
-        settings["failover.connect.ca"],
-    )
     name = f"{deployed.source}-{deployed.target}-checkpoint"
 
     def operate() -> None:
-        with ConnectClient(access) as client:
+        with ConnectClient(deployed.access) as client:
             deployed.pair.b.until(lambda: client.status(name).connector.state == "STOPPED", what="it stops", every=0.2)
             time.sleep(2)  # an operator is slower than two looks at what was stopped
             client.act(name, "resume")
@@ -260,3 +258,53 @@ def test_a_connector_goes_on_where_the_flow_s_mirror_stood(connect: Pair) -> Non
     pair.wait_mirrored(topic, flow=flow.source)
     flow.json("connect", "stop", "--yes")
     assert records(pair.b.read(remote)) == records(pair.a.read(topic))
+
+
+TURN = """
+name: turn
+description: Turns a mirror round on Kafka Connect.
+steps:
+  - {{id: turn, title: Turn it round, uses: reverse-replication, timeout: 2m, with: {{part: {part}}}}}
+{more}"""
+FAILS = "  - {id: fails, title: Fails, uses: command, with: {run: [no-such-program]}}\n"
+
+
+def test_a_mirror_is_turned_round_by_a_playbook_and_back_where_the_run_fails(connect: Pair, tmp_path: Path) -> None:
+    pair = connect
+    flow = OnConnect(pair, "turn")
+    topic = pair.create_topic("a", f"{flow.stem}.t")
+    pair.produce("a", topic, 30)
+    both = flow.written(**{f"{flow.target}->{flow.source}.enabled": "true"})
+    back = ("--source", flow.target, "--target", flow.source)
+
+    def states(*named: str) -> set[str]:
+        shown = pair.run_cli("connect", "status", *named, "--format", "json", config=both)
+        return {one["state"] for one in json.loads(shown.out).get("connectors", [])}
+
+    def turned(part: str, code: int, more: str = "") -> dict[str, Any]:
+        book = tmp_path / "turn.yaml"
+        book.write_text(TURN.format(part=part, more=more))
+        return dict(flow.json("run", str(book), "--yes", code=code))
+
+    heartbeats = {
+        "connector.class": "org.apache.kafka.connect.mirror.MirrorHeartbeatConnector",
+        "source.cluster.alias": flow.target,
+        "target.cluster.alias": flow.source,
+        "source.cluster.bootstrap.servers": pair.bootstrap("b"),
+        "target.cluster.bootstrap.servers": pair.bootstrap("a"),
+    }
+    with ConnectClient(flow.access) as where:  # not by deploy, which would tell that this worker writes to b
+        where.put_config(f"{flow.target}-{flow.source}-heartbeat", heartbeats)
+    pair.b.until(lambda: states(*back) == {"RUNNING"}, what="the mirror that is turned round runs", every=0.3)
+    undone = turned("both", 4, FAILS)
+    assert [step["status"] for step in undone["steps"]] == ["undone", "failed"], undone
+    here = ("--source", flow.source, "--target", flow.target)
+    assert (states(*back), states(*here)) == ({"RUNNING"}, {"STOPPED"})
+
+    record = turned("both", 0)
+    result = record["steps"][0]["result"]
+    assert (len(result["stopped"]), len(result["started"])) == (1, 3)
+    assert (states(*back), states(*here)) == ({"STOPPED"}, {"RUNNING"})
+    pair.wait_mirrored(topic, flow=flow.source)
+    turned("finish", 0)
+    assert states(*here) == {"STOPPED"}

@@ -151,14 +151,29 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
         run_program([*given.hook, *self._arguments(verb, which, context)], context, env={})
 
     def _switch(self, given: ReverseReplication, verb: str, which: str, context: Context) -> list[str]:
+        ran = f"ran-{which}"
+        deployed: set[str] = set()
         if verb == "start":
-            self._deploy(given, context, stopped=False)
+            with rest_client(_url(given, which), context) as where:
+                if context.notes.get(ran) is None:  # begun again after a crash, what runs may have been started here
+                    healthy = [one.name for one in self._connectors(where, which, context) if one.healthy]
+                    context.note(**{ran: healthy})
+            deployed = self._deploy(given, context, stopped=False)
         with rest_client(_url(given, which), context) as where:
+            if deployed:
+                # Connect shows a connector once a worker has told its state
+                context.wait(
+                    lambda: deployed <= {one.name for one in self._connectors(where, which, context)},
+                    what=lambda: f"not all of {', '.join(sorted(deployed))} have a state yet",
+                )
             found = self._connectors(where, which, context)
             wanted: Verb = "stop" if verb == "stop" else "resume"
-            changing = [one.name for one in found if (one.state != "STOPPED" if verb == "stop" else not one.healthy)]
-            before = _names(context, f"{verb}-{which}-names")
-            context.note(**{f"{verb}-{which}-names": list(dict.fromkeys([*before, *changing]))})
+            before = _names(context, ran)
+            changing = [
+                one.name for one in found if (one.state != "STOPPED" if verb == "stop" else one.name not in before)
+            ]
+            noted = _names(context, f"{verb}-{which}-names")
+            context.note(**{f"{verb}-{which}-names": list(dict.fromkeys([*noted, *changing]))})
             if found:
                 act(where, found, wanted, context)
             else:
@@ -188,14 +203,15 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
                 )
         return found
 
-    def _deploy(self, given: ReverseReplication, context: Context, *, stopped: bool) -> None:
+    def _deploy(self, given: ReverseReplication, context: Context, *, stopped: bool) -> set[str]:
+        """Deploys the flow's connectors and names them; none at ``failover replicate``, whose are its own."""
         from failover.connect.deploying import deploy, prepare
         from failover.library.flows import own_settings
 
         reach = context.reach
         with rest_client(given.url, context) as where:
             if not where.worker().commit:
-                return  # failover replicate: its connectors are those of its configuration
+                return set()
             flow = own_settings(reach.flow.config, reach.flow.selected)
             prepared = prepare(where, flow, stopped=stopped)
             if prepared.deployment.invalid:
@@ -205,6 +221,7 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
                     f"Connect refuses {wrong.name}: {key}: {'; '.join(texts)}", hint="failover connect deploy --dry-run"
                 )
             deploy(where, prepared, say=context.say)
+            return set(prepared.connectors)
 
     def _look_beside(self, given: ReverseReplication, context: Context) -> None:
         """Waits until no worker of a dedicated MirrorMaker 2 is left that runs the opposite flow."""
