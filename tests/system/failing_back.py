@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from failover.lab import APP
-from failover.lab.clients import SILENT
 from failover.lab.side import Side
 from failover.model.rights import AclBinding
 from failover.state.tails import tail_records
@@ -120,25 +119,6 @@ class Site(Applications):
         with self._mirrors(flow):
             while self._wanted("mirror", flow):
                 time.sleep(0.02)
-
-    def _consume(self, alias: str) -> None:
-        from confluent_kafka import Consumer
-
-        settings = {
-            **self._settings(alias),
-            "group.id": self.group,
-            "auto.offset.reset": "earliest",
-            "enable.auto.commit": False,
-            "topic.metadata.refresh.interval.ms": 1000,
-        }
-        consumer = Consumer(settings, logger=SILENT)
-        consumer.subscribe(list(self._subscribed[alias]))
-        while self._wanted("consumers", alias):
-            batch = [message for message in consumer.consume(100, 0.1) if message.error() is None]
-            self.read.update(bytes(message.value() or b"") for message in batch)
-            if batch:
-                consumer.commit(asynchronous=False)
-        consumer.close()
 
 
 def found(side: Side, *topics: str) -> Counter[bytes]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -56,7 +56,10 @@ class Applications:
         self.hook.write_text(HOOK)
         self.aliases, self.folder = aliases, folder
         self._pair, self._topic, self._group = pair, topic, group
-        self._remote = remote or f"{aliases[0]}.{topic}"
+        self._subscribed: Mapping[str, Sequence[str]] = {
+            aliases[0]: [topic],
+            aliases[1]: [*{remote or f"{aliases[0]}.{topic}", topic}],
+        }
         self._end = threading.Event()
         self._next = 0
         work: dict[str, Callable[[str], None]] = {"producers": self._produce, "consumers": self._consume}
@@ -147,7 +150,7 @@ class Applications:
             "topic.metadata.refresh.interval.ms": 1000,
         }
         consumer = Consumer(settings, logger=SILENT)
-        consumer.subscribe([self._topic] if alias == self.aliases[0] else [*{self._remote, self._topic}])
+        consumer.subscribe(list(self._subscribed[alias]))
         while self._wanted("consumers", alias):
             batch = [message for message in consumer.consume(100, 0.1) if message.error() is None]
             self.read.update(bytes(message.value() or b"") for message in batch)

@@ -11,7 +11,9 @@ from failover.errors import Refused, StepFailed
 from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
-from failover.runbook.steps.noted_acls import note_acls, noted_acls
+from failover.runbook.steps.noted_acls import note_acls, noted_acls, require_done, told
+
+_RIGHT = "this user needs ALTER on the target's cluster"
 
 
 class Acls(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,13 +50,13 @@ class AclsKind(Kind[Acls]):
         if users and given.users:
             raise Refused(f"the target lacks users: {', '.join(users[:5])}", hint=printed)
         if acls and not given.apply:
-            raise Refused(f"the target lacks {len(acls)} ACLs, the first: {_told(acls[0])}", hint=printed)
+            raise Refused(f"the target lacks {len(acls)} ACLs, the first: {told(acls[0])}", hint=printed)
         there = context.reach.target.acls() if acls else ()
         if isinstance(there, Fault):
             raise StepFailed(f"the ACLs of the target cannot be read: {there}")
         wanted = [acl for acl in acls if acl not in there]
         note_acls(context, wanted)
-        _check(context.reach.target.create_acls(wanted), "created")
+        require_done(context.reach.target.create_acls(wanted), "created", hint=_RIGHT)
         return {"created": len(noted_acls(context)), "users": users}
 
     def settle(self, given: Acls, context: Context) -> Settled:  # noqa: ARG002
@@ -62,7 +64,7 @@ class AclsKind(Kind[Acls]):
 
     def undo(self, given: Acls, context: Context) -> str:  # noqa: ARG002 - what was noted is put back
         bindings = noted_acls(context)
-        _check(context.reach.target.delete_acls(bindings), "deleted")
+        require_done(context.reach.target.delete_acls(bindings), "deleted", hint=_RIGHT)
         return f"deleted {len(bindings)} ACLs"
 
     def by_hand(self, given: Mapping[str, Any]) -> str:  # noqa: ARG002 - the same for all
@@ -79,20 +81,6 @@ def _missing(given: Acls, context: Context) -> tuple[list[AclBinding], list[str]
 def _fences(acl: AclBinding) -> bool:
     """Says whether an ACL keeps everybody from writing: a fence of the source, which has no place on the target."""
     return (acl.permission, acl.operation, acl.principal) == ("DENY", "WRITE", "User:*")
-
-
-def _check(answers: Mapping[AclBinding, Fault | None], done: str) -> None:
-    faults = [(acl, fault) for acl, fault in answers.items() if fault is not None]
-    if faults:
-        acl, fault = faults[0]
-        raise StepFailed(
-            f"{len(faults)} of {len(answers)} ACLs were not {done}, the first ({_told(acl)}): {fault}",
-            hint="this user needs ALTER on the cluster",
-        )
-
-
-def _told(acl: AclBinding) -> str:
-    return f"{acl.permission} {acl.operation} on {acl.resource} {acl.name} for {acl.principal}"
 
 
 KIND = AclsKind()

@@ -13,7 +13,7 @@ from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.flow_topics import data_topics
-from failover.runbook.steps.noted_acls import note_acls, noted_acls
+from failover.runbook.steps.noted_acls import note_acls, noted_acls, require_done
 
 EVERYBODY = "User:*"
 READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
@@ -62,13 +62,9 @@ class FenceKind(Kind[Fence]):
         bindings = wanted(source, topics, given.principals, noted_acls(context))
         _note_copies(context, bindings)
         note_acls(context, bindings)
-        refused = {binding: fault for binding, fault in source.create_acls(bindings).items() if fault is not None}
-        if refused:
-            binding, fault = next(iter(refused.items()))
-            raise StepFailed(
-                f"{len(refused)} of {len(bindings)} ACLs could not be created, that on {binding.name} because: {fault}",
-                hint=f"this user needs ALTER on the cluster {source.alias}",
-            )
+        require_done(
+            source.create_acls(bindings), "created", hint=f"this user needs ALTER on the cluster {source.alias}"
+        )
         proved = self._proved(given, topics, context)
         return {
             "topics": list(topics),
@@ -106,13 +102,11 @@ class FenceKind(Kind[Fence]):
 
     def undo(self, given: Fence, context: Context) -> str:  # noqa: ARG002 - what was noted is put back, not what is given
         bindings = noted_acls(context)
-        faults = {b: fault for b, fault in context.reach.source.delete_acls(bindings).items() if fault is not None}
-        if faults:
-            binding, fault = next(iter(faults.items()))
-            raise StepFailed(
-                f"{len(faults)} of {len(bindings)} ACLs could not be deleted, that on {binding.name} because: {fault}",
-                hint="kafka-acls.sh --remove, with what failover show RUN lists under the step",
-            )
+        require_done(
+            context.reach.source.delete_acls(bindings),
+            "deleted",
+            hint="kafka-acls.sh --remove, with what failover show RUN lists under the step",
+        )
         copies = _copied(context)
         left = [fault for fault in context.reach.target.delete_acls(copies).values() if fault is not None]
         if left:

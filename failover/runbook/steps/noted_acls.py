@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
+from failover.errors import StepFailed
+from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context
 
@@ -22,3 +24,19 @@ def noted_acls(context: Context) -> list[AclBinding]:
     noted = context.notes.get("created") or []
     assert isinstance(noted, list)
     return [msgspec.json.decode(each, type=AclBinding) for each in noted]
+
+
+def require_done(answers: Mapping[AclBinding, Fault | None], done: str, *, hint: str) -> None:
+    """Raises ``StepFailed`` where not all ACLs could be ``done`` (created, deleted), with the first one's reason."""
+    faults = [(binding, fault) for binding, fault in answers.items() if fault is not None]
+    if faults:
+        binding, fault = faults[0]
+        raise StepFailed(
+            f"{len(faults)} of {len(answers)} ACLs could not be {done}, the first ({told(binding)}): {fault}",
+            hint=hint,
+        )
+
+
+def told(acl: AclBinding) -> str:
+    """Says an ACL in a line."""
+    return f"{acl.permission} {acl.operation} on {acl.resource} {acl.name} for {acl.principal}"

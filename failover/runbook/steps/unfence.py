@@ -13,7 +13,7 @@ from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.fence import EVERYBODY, NO_AUTHORIZER, READERS
 from failover.runbook.steps.flow_topics import data_topics
-from failover.runbook.steps.noted_acls import note_acls, noted_acls
+from failover.runbook.steps.noted_acls import note_acls, noted_acls, require_done
 
 
 class Unfence(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -48,13 +48,9 @@ class UnfenceKind(Kind[Unfence]):
     def run(self, given: Unfence, context: Context) -> Result:
         cluster, bindings = _found(given, context)
         note_acls(context, bindings)
-        faults = {binding: fault for binding, fault in cluster.delete_acls(bindings).items() if fault is not None}
-        if faults:
-            binding, fault = next(iter(faults.items()))
-            raise StepFailed(
-                f"{len(faults)} of {len(bindings)} ACLs could not be deleted, that on {binding.name} because: {fault}",
-                hint=f"this user needs ALTER on the cluster {cluster.alias}",
-            )
+        require_done(
+            cluster.delete_acls(bindings), "deleted", hint=f"this user needs ALTER on the cluster {cluster.alias}"
+        )
         return {"acls": len(bindings), "topics": sorted({binding.name for binding in bindings})}
 
     def settle(self, given: Unfence, context: Context) -> Settled:  # noqa: ARG002
@@ -65,13 +61,11 @@ class UnfenceKind(Kind[Unfence]):
         if not bindings:
             return "no ACL had been deleted"
         cluster = context.reach.source if given.on == "source" else context.reach.target
-        faults = {binding: fault for binding, fault in cluster.create_acls(bindings).items() if fault is not None}
-        if faults:
-            binding, fault = next(iter(faults.items()))
-            raise StepFailed(
-                f"{len(faults)} of {len(bindings)} ACLs could not be created, that on {binding.name} because: {fault}",
-                hint="kafka-acls.sh --add, with what failover show RUN lists under the step",
-            )
+        require_done(
+            cluster.create_acls(bindings),
+            "created",
+            hint="kafka-acls.sh --add, with what failover show RUN lists under the step",
+        )
         return f"created {len(bindings)} ACLs again"
 
 
