@@ -35,6 +35,7 @@ _BACK = 10_000
 _BELOW = 64
 _AT_ONCE = 500_000
 _TRIED = 4
+_LOOKS, _BETWEEN_LOOKS = 25, 0.2  # seconds
 
 
 class _Pair(NamedTuple):
@@ -167,10 +168,13 @@ class Seeding:
         await self._positions.open()
         wanted = {TopicPartition(one.topic, one.partition): one for one in seeds}
         refused = await self._positions.write({tp: self._anchors[tp] for tp in wanted})
-        written = await self._positions.read()
+        kept = {tp: self._kept(self._anchors[tp]) for tp in wanted}
+        written = await self._read_back(
+            lambda now: all(now.get(tp) == anchor for tp, anchor in kept.items() if tp not in refused)
+        )
         done = []
         for tp, one in wanted.items():
-            holds = written.get(tp) == self._kept(self._anchors[tp])
+            holds = written.get(tp) == kept[tp]
             why = "" if holds else str(refused.get(tp) or "another position stands there")
             done.append(msgspec.structs.replace(one, status="written" if holds else "failed", detail=why or one.detail))
         return done
@@ -184,8 +188,23 @@ class Seeding:
         logs = await log_ranges(self._source, kept)
         starts = {tp: Anchor(log.start, 0) for tp, log in logs.items() if isinstance(log, LogRange)}
         await self._positions.write(starts)
-        now = await self._positions.read() if kept else {}
-        return [tp for tp in kept if tp not in starts or (now.get(tp) or Anchor(0)).upstream != starts[tp].upstream]
+
+        def left(now: Mapping[TopicPartition, Anchor]) -> list[TopicPartition]:
+            return [tp for tp in kept if tp not in starts or (now.get(tp) or Anchor(0)).upstream != starts[tp].upstream]
+
+        return left(await self._read_back(lambda now: starts.keys().isdisjoint(left(now)))) if kept else []
+
+    async def _read_back(
+        self, stands: Callable[[Mapping[TopicPartition, Anchor]], bool]
+    ) -> Mapping[TopicPartition, Anchor]:
+        """Reads positions until what was written stands, five seconds at the most."""
+        for _ in range(_LOOKS):
+            now: Mapping[TopicPartition, Anchor] = await self._positions.read()
+            if stands(now):
+                break
+            # Kafka Connect answers from memory, which follows its topic: what was set is seen a moment later
+            await asyncio.sleep(_BETWEEN_LOOKS)
+        return now
 
     def connect_body(self, seeds: Sequence[SeedPartition]) -> dict[str, object]:
         """Gives the positions as Kafka Connect's REST API takes them (Kafka: KIP-875, PATCH)."""

@@ -203,6 +203,7 @@ def test_windows_at_the_edges(pair, b):
     topic = pair.create_topic("b", pair.name("wire.edges"), config={"message.timestamp.type": "LogAppendTime"})
     tp = TopicPartition(topic, 0)
     pair.produce("b", topic, 20, transactions=[(5, True), (5, False)])  # markers at 5, 11, 17, 23
+    pair.b.until(lambda: pair.ends("b", topic)[0][1] == 24, what="the last marker is written")
     pair.b.delete_records(topic, 0, 2)
     ask = [WindowRequest("target", tp, *bounds) for bounds in ((2, 100), (5, 6), (24, 30), (4, 4), (0, 10), (25, 30))]
     across, marker, end, empty, below, beyond = thread.run(read_windows(cluster, ask)).values()
