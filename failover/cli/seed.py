@@ -126,37 +126,25 @@ async def _seed(
     options: Options,
 ) -> Seed:
     """Looks, asks, watches, writes."""
-    import msgspec
-
-    from failover.model.seed import Seed
     from failover.replication.seed_clusters import seeding
+    from failover.replication.seed_run import carried_out, drafted
     from failover.report.seed_text import seed_question
-    from failover.state.seeds import note_seed
 
     silences = {"source_silence": settings.source_timeout(), "target_silence": settings.target_timeout()}
     client, name = options.client, options.connector
     async with seeding(config, flow, **silences, connect=client, connector=name, carry=options.carry) as (work, place):
         partitions = await work.look(options.topics, keep_tail=options.keep_tail)
-        seed = Seed(
+        seed = drafted(
+            work,
+            place,
+            flow,
+            partitions,
             created=utc_now(),
             operator=operator(),
             reason=options.reason,
-            source=flow.source.alias,
-            target=flow.target.alias,
-            topic=place.topic,
-            connector=place.connector,
             dry_run=options.dry_run,
-            partitions=tuple(partitions),
-            not_seeded=work.not_seeded,
         )
-        seed = msgspec.structs.replace(seed, connect=work.connect_body(seed.to_write))
         if options.dry_run or not seed.to_write:
             return seed
         confirm_typed(seed_question(seed), seed.target, assume_yes=options.yes)
-        await work.stands(seed.to_write, options.settle)
-        note_seed(state, seed, "intent")
-        done = {(one.topic, one.partition): one for one in await work.write(seed.to_write)}
-        partitions = [done.get((one.topic, one.partition), one) for one in partitions]
-        seed = msgspec.structs.replace(seed, partitions=tuple(partitions))
-        note_seed(state, seed, "done")
-        return seed
+        return await carried_out(work, seed, state, settle=options.settle)

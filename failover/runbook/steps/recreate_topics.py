@@ -8,12 +8,14 @@ from typing import Any
 
 import msgspec
 
+from failover.checks.look import some
 from failover.errors import Declined, Refused, StepFailed
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import TopicPartition
 from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.noted import note_more, noted
 from failover.runbook.steps.reverse_replication import check_way
-from failover.runbook.steps.seed import opened, target_ends
+from failover.runbook.steps.seed import opened
 from failover.runbook.steps.tail import held_alone
 from failover.state.tails import exported_tails
 
@@ -49,21 +51,21 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
     def preview(self, given: RecreateTopics, context: Context) -> str:
         topics = self._topics(given, context)
         self._covered(given, topics, context)
-        return f"would delete {len(topics)} topics on {context.reach.flow.target}: {_names(topics)}"
+        return f"would delete {len(topics)} topics on {context.reach.flow.target}: {some(topics, _SHOWN)}"
 
     def run(self, given: RecreateTopics, context: Context) -> Result:
         topics = self._topics(given, context)
-        alias, before = context.reach.flow.target, _noted(context)
+        alias, gone = context.reach.flow.target, noted(context, "topics")
         if topics:
             self._covered(given, topics, context)
             asyncio.run(_stand_still(given, topics, context))
             question = (
                 f"This deletes {len(topics)} topics on {alias} with all they hold, and the offsets groups"
-                f" committed on them there: {_names(topics)}. Their tail is in {given.exported}. Go ahead?"
+                f" committed on them there: {some(topics, _SHOWN)}. Their tail is in {given.exported}. Go ahead?"
             )
             if not context.ask(question, alias):
                 raise Declined(f"{context.operators[-1]} did not agree that topics of {alias} are deleted")
-            context.note(topics=list(dict.fromkeys([*before, *topics])))
+            gone = note_more(context, "topics", topics)
             faults = {name: fault for name, fault in context.reach.target.delete_topics(topics).items() if fault}
             if faults:
                 name, fault = next(iter(faults.items()))
@@ -71,9 +73,8 @@ class RecreateTopicsKind(Kind[RecreateTopics]):
                     f"{len(faults)} of {len(topics)} topics could not be deleted, {name} because: {fault}",
                     hint="this user needs DELETE on them, and brokers delete.topic.enable",
                 )
-        gone = list(dict.fromkeys([*before, *topics]))
         context.wait(
-            lambda: not _there(gone, context), what=lambda: f"still there: {_names(sorted(_there(gone, context)))}"
+            lambda: not _there(gone, context), what=lambda: f"still there: {some(_there(gone, context), _SHOWN)}"
         )
         failed = asyncio.run(_begin_again(given, gone, context))
         if failed:
@@ -129,26 +130,15 @@ def _there(topics: Sequence[str], context: Context) -> set[str]:
     return {topic for topic, info in found.items() if isinstance(info, TopicInfo)}
 
 
-def _noted(context: Context) -> list[str]:
-    noted = context.notes.get("topics") or []
-    assert isinstance(noted, list)
-    return noted
-
-
 async def _stand_still(given: RecreateTopics, topics: Sequence[str], context: Context) -> None:
     """Raises ``Refused`` while something is mirrored between the two clusters, or somebody writes to the topics."""
     async with opened(given.url, context) as (work, _):
-        await work.stands(target_ends(await work.look(topics)), given.settle)
+        await work.stands([one for one in await work.look(topics) if one.target_end is not None], given.settle)
 
 
 async def _begin_again(given: RecreateTopics, topics: Sequence[str], context: Context) -> list[TopicPartition]:
     async with opened(given.url, context) as (work, _):
         return await work.begin_again(topics)
-
-
-def _names(topics: Sequence[str]) -> str:
-    more = f" and {len(topics) - _SHOWN} more" if len(topics) > _SHOWN else ""
-    return ", ".join(topics[:_SHOWN]) + more
 
 
 KIND = RecreateTopicsKind()

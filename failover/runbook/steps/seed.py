@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Mapping, Sequence
-from datetime import UTC, datetime
+from collections.abc import AsyncIterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from failover.errors import Refused, StepFailed
+from failover.library.flows import own_settings, runs_topic
 from failover.model.names import TopicPartition
 from failover.model.seed import Seed, SeedPartition
 from failover.runbook.kinds import Context, Kind, Result, Settled
@@ -54,7 +54,6 @@ class SeedKind(Kind[SeedStep]):
 
     def run(self, given: SeedStep, context: Context) -> Result:
         from failover.execution.holding import holding
-        from failover.library.flows import runs_topic
 
         reach = context.reach
         topic = runs_topic(reach.flow.config, reach.flow.source)
@@ -79,26 +78,23 @@ class SeedKind(Kind[SeedStep]):
 
 
 async def _seed(given: SeedStep, context: Context, *, write: bool) -> Seed:
-    from failover.state.seeds import note_seed
+    from failover.replication.seed_run import carried_out, drafted
     from failover.state.tails import exported_tails
 
     reach = context.reach
+    tails = exported_tails(given.exported, reach.target.alias)
+    flow = own_settings(reach.flow.config, reach.flow.selected)
     async with opened(given.url, context) as (work, place):
-        found = await work.look(given.topics)
-        partitions = tuple(covered(one, exported_tails(given.exported, reach.target.alias)) for one in found)
-        seed = Seed(
-            created=datetime.now(UTC),
+        seed = drafted(
+            work,
+            place,
+            flow,
+            [covered(one, tails) for one in await work.look(given.topics)],
+            created=context.now(),
             operator=context.operators[-1],
             reason=f"{context.playbook} {context.run_id}",
-            source=reach.flow.source,
-            target=reach.flow.target,
-            topic=place.topic,
-            connector=place.connector,
             dry_run=not write,
-            partitions=partitions,
-            not_seeded=work.not_seeded,
         )
-        seed = msgspec.structs.replace(seed, connect=work.connect_body(seed.to_write))
         if not write:
             return seed
         if seed.refused:
@@ -106,21 +102,13 @@ async def _seed(given: SeedStep, context: Context, *, write: bool) -> Seed:
                 f"{len(seed.refused)} partitions cannot be seeded{_refusals(seed)}",
                 hint="a tail: export it first (tail: export); else way: recreate mirrors the topics whole",
             )
-        if not seed.to_write:
-            return seed
-        await work.stands(seed.to_write, given.settle)
-        note_seed(reach.state, seed, "intent")
-        done = {(one.topic, one.partition): one for one in await work.write(seed.to_write)}
-        partitions = tuple(done.get((one.topic, one.partition), one) for one in partitions)
-        seed = msgspec.structs.replace(seed, partitions=partitions)
-        note_seed(reach.state, seed, "done")
-        return seed
+        return await carried_out(work, seed, reach.state, settle=given.settle) if seed.to_write else seed
 
 
 @contextlib.asynccontextmanager
 async def opened(url: str, context: Context) -> AsyncIterator[tuple[Seeding, Place]]:
     """Opens both clusters for seeding the run's flow. Raises what ``failover.replication.seed_clusters`` raises."""
-    from failover.library.flows import SOURCE_TIMEOUT, TARGET_TIMEOUT, own_settings
+    from failover.library.flows import SOURCE_TIMEOUT, TARGET_TIMEOUT
     from failover.replication.seed_clusters import seeding
 
     reach = context.reach
@@ -150,11 +138,6 @@ def _refusals(seed: Seed) -> str:
     said = [f"{one.topic} {one.partition} ({one.reason}: {one.detail})" for one in seed.refused[:_SHOWN]]
     more = len(seed.refused) - len(said)
     return (": " + "; ".join(said) if said else "") + (f"; and {more} more" if more else "")
-
-
-def target_ends(partitions: Sequence[SeedPartition]) -> list[SeedPartition]:
-    """Leaves out the partitions whose end on the target was not seen."""
-    return [one for one in partitions if one.target_end is not None]
 
 
 KIND = SeedKind()
