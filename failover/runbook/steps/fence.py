@@ -16,8 +16,9 @@ from failover.runbook.steps.flow_topics import data_topics
 from failover.runbook.steps.noted_acls import note_acls, noted_acls, require_done
 
 EVERYBODY = "User:*"
-READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
+_READERS = ("READ", "DESCRIBE", "DESCRIBE_CONFIGS")
 NO_AUTHORIZER = 54
+_COPIES = "copies"
 _OPEN = "allow.everyone.if.no.acl.found"
 _TRIES, _BETWEEN_TRIES = 25, 0.2
 
@@ -128,20 +129,14 @@ def _note_copies(context: Context, bindings: Sequence[AclBinding]) -> None:
     selected = context.reach.flow
     flow = flow_of(selected.config, selected.selected)
     copies = [msgspec.structs.replace(one, name=flow.target_topic(one.name)) for one in bindings]
-    known = context.notes.get("copies") or []
-    assert isinstance(known, list)
-    new = [msgspec.json.encode(one).decode() for one in copies if one not in there]
-    context.note(copies=list(dict.fromkeys([*known, *new])))
+    note_acls(context, [one for one in copies if one not in there], _COPIES)
 
 
 def _copied(context: Context) -> list[AclBinding]:
     """Gives those of them that are on the target now."""
-    noted = context.notes.get("copies") or []
-    assert isinstance(noted, list)
-    there = context.reach.target.acls() if noted else ()
-    if isinstance(there, Fault):
-        return []
-    return [one for each in noted if (one := msgspec.json.decode(each, type=AclBinding)) in there]
+    copies = noted_acls(context, _COPIES)
+    there = context.reach.target.acls() if copies else ()
+    return [] if isinstance(there, Fault) else [one for one in copies if one in there]
 
 
 def wanted(
@@ -165,9 +160,19 @@ def wanted(
     found: list[AclBinding] = []
     for topic in topics:
         if open_by_default and not any(_names(acl, topic) for acl in there if acl not in own):
-            found += [AclBinding("topic", "literal", topic, EVERYBODY, "*", "ALLOW", right) for right in READERS]
-        found += [AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for who in principals]
+            found += reading(topic)
+        found += denying(topic, principals)
     return [binding for binding in found if binding not in there]
+
+
+def denying(topic: str, principals: Sequence[str]) -> list[AclBinding]:
+    """Gives the ACLs that are a topic's fence."""
+    return [AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for who in principals]
+
+
+def reading(topic: str) -> list[AclBinding]:
+    """Gives the ACLs that let everybody go on reading a topic no other ACL names."""
+    return [AclBinding("topic", "literal", topic, EVERYBODY, "*", "ALLOW", right) for right in _READERS]
 
 
 def _names(acl: AclBinding, topic: str) -> bool:

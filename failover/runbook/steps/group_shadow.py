@@ -13,6 +13,7 @@ from failover.model.groups import Commit
 from failover.model.names import Fault, TopicPartition
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.drill_groups import delete, drill_group, mark, standing
+from failover.runbook.steps.noted import noted
 from failover.runbook.steps.verify import VerificationFailed
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ class GroupShadowKind(Kind[GroupShadow]):
     undoes = True
 
     def preview(self, given: GroupShadow, context: Context) -> str:
-        places, _ = self._places(given, context)
+        places, _ = _places(given, context, _plan(given, context))
         left, others = standing(context)
         taken = _taken(places, others)
         if taken:
@@ -65,9 +66,9 @@ class GroupShadowKind(Kind[GroupShadow]):
 
     def run(self, given: GroupShadow, context: Context) -> Result:
         from failover.inventory.following import compare, read_first
-        from failover.library.planning import saved_plan
 
-        places, left_out = self._places(given, context)
+        plan = _plan(given, context)
+        places, left_out = _places(given, context, plan)
         groups = _groups(places)
         left, others = standing(context)
         cleaned = delete(context, left)
@@ -85,7 +86,7 @@ class GroupShadowKind(Kind[GroupShadow]):
         finally:
             delete(context, [drill_group(name) for name in groups])
         _judge(given, found)
-        records, seconds = _missing(saved_plan(context.reach.state, given.plan))
+        records, seconds = _missing(plan)
         result: dict[str, Any] = {
             "groups": len(groups),
             "ready_seconds": round(ready, 2),
@@ -109,39 +110,10 @@ class GroupShadowKind(Kind[GroupShadow]):
         return Settled(done=False)  # it begins with deleting what it left
 
     def undo(self, given: GroupShadow, context: Context) -> str:  # noqa: ARG002
-        noted = context.notes.get("groups") or []
-        assert isinstance(noted, list)
-        mine = set(noted)
-        left, _ = standing(context, noted)
+        mine = set(noted(context, "groups"))
+        left, _ = standing(context, mine)
         gone = delete(context, [name for name in left if name in mine])
         return f"deleted {gone} groups" if gone else "no group is left"
-
-    def _places(self, given: GroupShadow, context: Context) -> tuple[list[Place], int]:
-        """Finds where each group would stand, and counts positions left out. Raises ``StepFailed`` where all are.
-
-        A drill on a source that is not to be contacted compares nothing.
-        """
-        from failover.library.planning import saved_plan
-
-        if context.reach.source_down:
-            raise StepFailed("the source is not to be contacted, so there is nothing to compare with")
-        plan = saved_plan(context.reach.state, given.plan)
-        wanted = set(given.groups)
-        if unknown := wanted - {group.group for group in plan.groups}:
-            raise StepFailed(f"plan {plan.id} has no group {min(unknown)}", hint=f"failover show {plan.id}")
-        asked = [
-            _place(group, each)
-            for group in plan.groups
-            if not wanted or group.group in wanted
-            for each in group.when_free or group.partitions
-            if each.source_committed is not None
-        ]
-        places = [place for place in asked if place is not None]
-        if not places:
-            raise StepFailed(
-                f"plan {plan.id} has no offset that could be tried", hint=f"failover show {plan.id} says why"
-            )
-        return places, len(asked) - len(places)
 
     def _commit(self, places: Sequence[Place], context: Context) -> None:
         """Commits and reads back. Raises ``StepFailed``."""
@@ -186,6 +158,35 @@ class _Taken(StepFailed):
             f"{len(groups)} groups on {alias} are not this drill's: {', '.join(groups[:5])}",
             hint="another drill is under way, or somebody uses these names: they are left alone",
         )
+
+
+def _plan(given: GroupShadow, context: Context) -> Plan:
+    from failover.library.planning import saved_plan
+
+    return saved_plan(context.reach.state, given.plan)
+
+
+def _places(given: GroupShadow, context: Context, plan: Plan) -> tuple[list[Place], int]:
+    """Finds where each group would stand, and counts positions left out. Raises ``StepFailed`` where all are.
+
+    A drill on a source that is not to be contacted compares nothing.
+    """
+    if context.reach.source_down:
+        raise StepFailed("the source is not to be contacted, so there is nothing to compare with")
+    wanted = set(given.groups)
+    if unknown := wanted - {group.group for group in plan.groups}:
+        raise StepFailed(f"plan {plan.id} has no group {min(unknown)}", hint=f"failover show {plan.id}")
+    asked = [
+        _place(group, each)
+        for group in plan.groups
+        if not wanted or group.group in wanted
+        for each in group.when_free or group.partitions
+        if each.source_committed is not None
+    ]
+    places = [place for place in asked if place is not None]
+    if not places:
+        raise StepFailed(f"plan {plan.id} has no offset that could be tried", hint=f"failover show {plan.id} says why")
+    return places, len(asked) - len(places)
 
 
 def _judge(given: GroupShadow, found: Sequence[Found]) -> None:

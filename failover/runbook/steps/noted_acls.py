@@ -10,20 +10,17 @@ from failover.errors import StepFailed
 from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context
+from failover.runbook.steps.noted import note_more, noted
 
 
-def note_acls(context: Context, bindings: Iterable[AclBinding]) -> None:
+def note_acls(context: Context, bindings: Iterable[AclBinding], key: str = "created") -> None:
     """Keeps them in the run's journal, durable on return, beside those of an earlier try of the same step."""
-    # A step that was cut short finds what it created there already: forgotten, it would stay on the way back.
-    every = dict.fromkeys([*noted_acls(context), *bindings])
-    context.note(created=[msgspec.json.encode(binding).decode() for binding in every])
+    note_more(context, key, [msgspec.json.encode(binding).decode() for binding in bindings])
 
 
-def noted_acls(context: Context) -> list[AclBinding]:
+def noted_acls(context: Context, key: str = "created") -> list[AclBinding]:
     """Gives what was noted, also before a crash."""
-    noted = context.notes.get("created") or []
-    assert isinstance(noted, list)
-    return [msgspec.json.decode(each, type=AclBinding) for each in noted]
+    return [msgspec.json.decode(each, type=AclBinding) for each in noted(context, key)]
 
 
 def require_done(answers: Mapping[AclBinding, Fault | None], done: str, *, hint: str) -> None:

@@ -13,6 +13,7 @@ from failover.model.cluster import TopicInfo
 from failover.model.names import Fault
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.flow_topics import data_topics, is_data_topic
+from failover.runbook.steps.noted import note_more
 
 _SETTINGS = (
     "cleanup.policy",
@@ -61,10 +62,7 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
 
     def run(self, given: PrepareTopics, context: Context) -> Result:
         missing, there = self._missing(given, context)
-        earlier = context.notes.get("created") or []  # by a try that was cut short
-        assert isinstance(earlier, list)
-        created = sorted({*earlier, *missing})
-        context.note(created=created)
+        created = sorted(note_more(context, "created", sorted(missing)))
         models, cluster = _models(given, context)
         settings = cluster.topic_settings([models[topic] for topic in missing], _SETTINGS) if missing else {}
         for topic, partitions in missing.items():

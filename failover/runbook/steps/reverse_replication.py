@@ -12,6 +12,7 @@ from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.command import run_program
 from failover.runbook.steps.flow_topics import data_topics
 from failover.runbook.steps.manual import done_by_hand
+from failover.runbook.steps.noted import note_more, noted
 from failover.runbook.steps.switching import Verb, act, rest_client
 
 if TYPE_CHECKING:
@@ -168,12 +169,11 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
                 )
             found = self._connectors(where, which, context)
             wanted: Verb = "stop" if verb == "stop" else "resume"
-            before = _names(context, ran)
+            before = noted(context, ran)
             changing = [
                 one.name for one in found if (one.state != "STOPPED" if verb == "stop" else one.name not in before)
             ]
-            noted = _names(context, f"{verb}-{which}-names")
-            context.note(**{f"{verb}-{which}-names": list(dict.fromkeys([*noted, *changing]))})
+            note_more(context, f"{verb}-{which}-names", changing)
             if found:
                 act(where, found, wanted, context)
             else:
@@ -182,7 +182,7 @@ class ReverseReplicationKind(Kind[ReverseReplication]):
 
     def _switch_back(self, given: ReverseReplication, back: str, which: str, context: Context) -> list[str]:
         verb = "stop" if back == "start" else "start"
-        names = _names(context, f"{verb}-{which}-names")
+        names: list[str] = noted(context, f"{verb}-{which}-names")
         if not names:
             return []
         with rest_client(_url(given, which), context) as where:
@@ -301,12 +301,6 @@ def _parts(given: ReverseReplication) -> list[tuple[str, str]]:
 
 def _url(given: ReverseReplication, which: str) -> str:
     return given.url if which == _OWN else given.back_url or given.url
-
-
-def _names(context: Context, key: str) -> list[str]:
-    noted = context.notes.get(key) or []
-    assert isinstance(noted, list)
-    return noted
 
 
 KIND = ReverseReplicationKind()

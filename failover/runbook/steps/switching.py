@@ -9,6 +9,7 @@ import msgspec
 
 from failover.errors import ConfigError, StepFailed
 from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.noted import note_more, noted
 
 if TYPE_CHECKING:
     from failover.connect.client import ConnectClient
@@ -51,8 +52,7 @@ class SwitchKind(Kind[Connectors]):
             found = _chosen(where, given, context)
             # Begun again after a crash, what an earlier try changed is no longer seen to change.
             now = [one.name for one in found if self._changes(one)]
-            changing = list(dict.fromkeys([*self._changed(context), *now]))
-            context.note(**{self.noted: changing})
+            changing = note_more(context, self.noted, now)
             act(where, found, self.verb, context, recheck=given.recheck)
         return {self.done: changing}
 
@@ -60,7 +60,7 @@ class SwitchKind(Kind[Connectors]):
         return Settled(done=False)  # doing it once more changes nothing
 
     def undo(self, given: Connectors, context: Context) -> str:
-        changed = self._changed(context)
+        changed = noted(context, self.noted)
         if not changed:
             return f"nothing had been {self.done}"
         verb, told = _BACK[self.verb]
@@ -72,11 +72,6 @@ class SwitchKind(Kind[Connectors]):
     def by_hand(self, given: Mapping[str, Any]) -> str:
         url = given.get("url")
         return f"failover connect {self.verb} --url {url}" if url else f"failover connect {self.verb}"
-
-    def _changed(self, context: Context) -> list[str]:
-        noted = context.notes.get(self.noted) or []
-        assert isinstance(noted, list)
-        return noted
 
     def _changes(self, one: Mirror) -> bool:
         return one.state != "STOPPED" if self.verb == "stop" else not one.healthy

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
@@ -16,6 +15,7 @@ from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import Record, Window, WindowRequest
 from failover.runbook.kinds import Context, Kind, Result, Settled
+from failover.runbook.steps.flow_topics import is_data_topic
 from failover.state.tails import TailHead, TailPartition, TailWriter
 
 if TYPE_CHECKING:
@@ -115,7 +115,7 @@ class TailKind(Kind[Tail]):
         writer = TailWriter(
             path,
             TailHead(
-                created=datetime.now(UTC),
+                created=context.now(),
                 run=context.run_id,
                 cluster=held.holder.alias,
                 cluster_id=held.holder.facts().cluster_id,
@@ -154,13 +154,7 @@ def held_alone(on: Literal["source", "target"], context: Context) -> Held:
         raise StepFailed(f"{other.alias} does not answer: {status.detail or status.state}")
     there = flow_of(back.config, back.selected).opposite
     assert there is not None
-    topics = {
-        name: info
-        for name, info in sorted(holder.topics().items())
-        if there.topics.should_replicate(name)
-        and not there.policy.is_heartbeats_topic(name)
-        and not name.startswith(("mm2-", "__"))
-    }
+    topics = {name: info for name, info in sorted(holder.topics().items()) if is_data_topic(there, name)}
     copies = other.topics()
     partitions = [TopicPartition(name, number) for name, info in topics.items() for number in range(info.partitions)]
     logs = _logs(holder, partitions)

@@ -11,7 +11,7 @@ from failover.kafka.port import Cluster
 from failover.model.names import Fault
 from failover.model.rights import AclBinding
 from failover.runbook.kinds import Context, Kind, Result, Settled
-from failover.runbook.steps.fence import EVERYBODY, NO_AUTHORIZER, READERS
+from failover.runbook.steps.fence import EVERYBODY, NO_AUTHORIZER, denying, reading
 from failover.runbook.steps.flow_topics import data_topics
 from failover.runbook.steps.noted_acls import note_acls, noted_acls, require_done
 
@@ -79,12 +79,10 @@ def _found(given: Unfence, context: Context) -> tuple[Cluster, list[AclBinding]]
             f"the ACLs of {cluster.alias} cannot be read: {there}", hint="this user needs DESCRIBE on the cluster"
         )
     topics = set(given.topics or data_topics(context))
-    denying = {
-        AclBinding("topic", "literal", topic, who, "*", "DENY", "WRITE") for topic in topics for who in given.principals
-    }
-    found = [binding for binding in there if binding in denying]
+    fences = {binding for topic in topics for binding in denying(topic, given.principals)}
+    found = [binding for binding in there if binding in fences]
     for topic in sorted({binding.name for binding in found}):
-        readers = [AclBinding("topic", "literal", topic, EVERYBODY, "*", "ALLOW", right) for right in READERS]
+        readers = reading(topic)
         others = [acl for acl in there if (acl.resource, acl.name) == ("topic", topic) and acl not in found]
         if others and all(acl in readers for acl in others):
             found += others
