@@ -18,12 +18,13 @@ _FENCE_ACL = "--topic TOPIC --deny-principal 'User:*' --operation Write"
 class Guide(NamedTuple):
     """Is what is known of a kind: ``by_hand`` where the kind's parameters make no command, ``back`` what puts it back.
 
-    In commands capitals stand for what has to be put in.
+    In commands capitals stand for what has to be put in. ``who``: who does it.
     """
 
     wrong: str
     by_hand: str = ""
     back: str = ""
+    who: str = "failover"
 
 
 GUIDES: Mapping[str, Guide] = {
@@ -31,7 +32,10 @@ GUIDES: Mapping[str, Guide] = {
         "this user may lack ALTER on the standby; SCRAM users are missing, whose passwords nobody can copy",
         back=f"kafka-acls.sh {_AT_TARGET} --remove, for each ACL that failover show RUN lists",
     ),
-    "approve": Guide("nobody else is there: the starter adds --self-approve, and the run says so"),
+    "approve": Guide(
+        "nobody else is there: the starter adds --self-approve, and the run says so",
+        who="another person than the starter",
+    ),
     "at-most": Guide("an earlier step measured more than is allowed: decide whether that is to be accepted"),
     "canary": Guide(
         "the standby takes no record: replicas out of sync, a quota, no WRITE on the topic, a full disk",
@@ -39,7 +43,10 @@ GUIDES: Mapping[str, Guide] = {
         f"kafka-console-consumer.sh {_AT_TARGET} --topic failover-canary --from-beginning --max-messages 1",
     ),
     "check": Guide("a finding stands against going on: failover explain CODE says what it means"),
-    "command": Guide("the program is missing on this machine, asks a question, or runs past the step's time"),
+    "command": Guide(
+        "the program is missing on this machine, asks a question, or runs past the step's time",
+        who="a program of yours",
+    ),
     "evict": Guide("a member that lives joins again at once: stop it instead"),
     "execute": Guide(
         "a group has members on the standby again, its commits move, or the plan is stale: plan anew",
@@ -57,9 +64,10 @@ GUIDES: Mapping[str, Guide] = {
         back=f"kafka-consumer-groups.sh {_AT_TARGET} --delete --group drill.GROUP",
     ),
     "http": Guide("no answer, or another status than was expected; whether it arrived is then unknown"),
-    "manual": Guide("it is said to be done and is not: with --yes nobody looks"),
+    "manual": Guide("it is said to be done and is not: with --yes nobody looks", who="the operator, by hand"),
     "move-applications": Guide(
         "the hook fails half-way: it has to do no harm when it is called twice; an instance is forgotten",
+        who="the hook; without one the operator, by hand",
     ),
     "notify": Guide("the webhook does not answer; the run does not need it"),
     "plan": Guide("groups are refused or partial: failover show PLAN_ID tells each reason and what to do"),
@@ -67,7 +75,10 @@ GUIDES: Mapping[str, Guide] = {
         "a topic is there with fewer partitions: to enlarge it moves keys, so somebody has to decide",
         f"kafka-topics.sh {_AT_TARGET} --create --topic TOPIC --partitions N  # as on the source",
     ),
-    "recreate-topics": Guide("there is no way back from a deleted topic: export its tail first"),
+    "recreate-topics": Guide(
+        "there is no way back from a deleted topic: export its tail first",
+        who="failover, once the operator has typed the alias",
+    ),
     "replication-lag": Guide("the mirror stands still or is too slow: failover status shows where"),
     "report": Guide("the file cannot be written: name another place"),
     "reverse-replication": Guide(
@@ -75,6 +86,7 @@ GUIDES: Mapping[str, Guide] = {
         "failover connect stop --source STANDBY --target PRIMARY\n"
         "failover connect deploy --source PRIMARY --target STANDBY",
         "failover connect stop, then failover connect resume for the opposite flow where names differ",
+        who="failover, by the REST of Kafka Connect; else the hook, or the operator by hand",
     ),
     "schema-ids": Guide(
         "an id means another schema there: consumers would read garbage; copy the schemas with their ids",
@@ -110,35 +122,18 @@ GUIDES: Mapping[str, Guide] = {
 
 def who(step: Step) -> str:
     """Says who does a step: the tool, somebody, or somebody else than the starter."""
-    uses = step.action.uses
-    if uses == "approve":
-        found = "another person than the starter"
-    elif uses == "manual":
-        found = "the operator, by hand"
-    elif uses == "move-applications":
-        found = "the hook; without one the operator, by hand"
-    elif uses == "reverse-replication":
-        found = "failover, by the REST of Kafka Connect; else the hook, or the operator by hand"
-    elif uses == "recreate-topics":
-        found = "failover, once the operator has typed the alias"
-    elif uses == "command":
-        found = "a program of yours"
-    else:
-        found = "failover"
+    found = GUIDES[step.action.uses].who
     return f"{found}, after the operator's yes" if step.confirm is not None else found
 
 
 def by_hand(action: Action) -> str:
     """Gives the command that does the same, "" where there is none; capitals stand for what has to be put in."""
-    made = kind(action.uses).by_hand(action.parameters)
-    guide = GUIDES.get(action.uses)
-    return plain(made or (guide.by_hand if guide is not None else ""))
+    return plain(kind(action.uses).by_hand(action.parameters) or GUIDES[action.uses].by_hand)
 
 
 def wrong(action: Action) -> str:
     """Says what can go wrong."""
-    guide = GUIDES.get(action.uses)
-    return guide.wrong if guide is not None else ""
+    return GUIDES[action.uses].wrong
 
 
 def back(step: Step) -> str:
@@ -149,8 +144,7 @@ def back(step: Step) -> str:
     if step.action.uses == "move-applications":
         verb = "start" if given.get("action") == "stop" else "stop"
         return f"{verb} the {given.get('what')} on the {given.get('on')}"
-    guide = GUIDES.get(step.action.uses)
-    return guide.back if guide is not None else ""
+    return GUIDES[step.action.uses].back
 
 
 def plain(text: str) -> str:

@@ -129,8 +129,7 @@ def views(playbook: Playbook, undoable: Collection[str], took: Took) -> list[Ste
         facts += [("only if", named(condition(step.when)))] if step.when is not None else []
         facts += [("asks", step.confirm.text)] if step.confirm is not None else []
         passed = passed or step.final
-        facts += [("can go wrong", wrong(step.action))] if wrong(step.action) else []
-        facts.append(("if it fails", _failing(step, passed=passed)))
+        facts += [("can go wrong", wrong(step.action)), ("if it fails", _failing(step, passed=passed))]
         facts += [("can be put back", "as the table at the end says")] if step.id in undoable else []
         found.append(
             StepView(
