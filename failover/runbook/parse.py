@@ -27,7 +27,7 @@ from failover.runbook.playbook import (
     When,
 )
 from failover.runbook.references import BadReference, references
-from failover.runbook.variables import near, value_of
+from failover.runbook.variables import convert, near, value_of
 
 _TOP = ("name", "description", "vars", "steps")
 _VARIABLE = ("type", "required", "default", "description")
@@ -286,16 +286,6 @@ def _check_parameters(reading: _Reading, found: LinedDict, uses: str, given: Lin
                     reading.wrong(line, f"{name}: {_plain(error, field.type)}")
         elif field.required:
             reading.wrong(found.lines["uses"], f"{uses} needs {name!r} under with")
-
-
-def convert(value: Any, type_: Any) -> Any:
-    """Makes a parameter of what was written: durations and numbers may be texts. Raises ``msgspec.ValidationError``."""
-    if type_ is float:
-        seconds = parse_duration(str(value))
-        if seconds is None:
-            raise msgspec.ValidationError("has to be a duration such as 90s, 5m or 2h")
-        return seconds
-    return msgspec.convert(value, type_, strict=False)
 
 
 def _refers(value: Any) -> bool:

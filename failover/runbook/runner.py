@@ -22,10 +22,10 @@ from failover.errors import (
 from failover.runbook import events as e
 from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Undo, decide, fold, holds
 from failover.runbook.kinds import Kind, kind
-from failover.runbook.parse import convert
 from failover.runbook.playbook import Action, Playbook, Step, Value
 from failover.runbook.reach import Reach
 from failover.runbook.references import Unresolved, resolve
+from failover.runbook.variables import convert
 
 R = TypeVar("R")
 _log = logging.getLogger(__name__)

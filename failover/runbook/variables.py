@@ -1,10 +1,12 @@
-"""The values of a playbook's variables: what was written or typed, made into their types."""
+"""The values of variables and of steps' parameters: what was written or typed, made into their types."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
 from typing import Any
+
+import msgspec
 
 from failover.config.duration import parse_duration
 from failover.errors import PlaybookInvalid
@@ -41,6 +43,16 @@ def value_of(value: Any, type_: VariableType) -> Value:
             if isinstance(value, list) and all(isinstance(part, (str, int)) for part in value):
                 return [str(part) for part in value]
             raise ValueError("has to be a list of texts")
+
+
+def convert(value: Any, type_: Any) -> Any:
+    """Makes a parameter of what was written: durations and numbers may be texts. Raises ``msgspec.ValidationError``."""
+    if type_ is float:
+        seconds = parse_duration(str(value))
+        if seconds is None:
+            raise msgspec.ValidationError("has to be a duration such as 90s, 5m or 2h")
+        return seconds
+    return msgspec.convert(value, type_, strict=False)
 
 
 def variables_of(playbook: Playbook, given: Mapping[str, str]) -> dict[str, Value]:
