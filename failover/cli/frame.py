@@ -56,13 +56,16 @@ class Settings:
         sys.stdout.flush()
 
     def emit_value(self, value: object, renderers: Mapping[str, Callable[[], str]]) -> None:
-        """Prints a value in the asked format: by its renderer, else as JSON or YAML."""
+        """Prints a value in the asked format."""
+        self.emit(self.written(value, renderers))
+
+    def written(self, value: object, renderers: Mapping[str, Callable[[], str]]) -> str:
+        """Writes a value in the asked format: by its renderer, else as JSON or YAML."""
         if self.format in renderers:
-            self.emit(renderers[self.format]())
-            return
+            return renderers[self.format]()
         from failover.report.encode import to_json, to_yaml
 
-        self.emit(to_yaml(value) if self.format == "yaml" else to_json(value))
+        return to_yaml(value) if self.format == "yaml" else to_json(value)
 
 
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:

@@ -66,7 +66,7 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
 
         record = find_record(state, reference)
         if record is not None:
-            return record.id, of_run(settings.format, record)
+            return record.id, of_run(settings, record)
     if not _is_plan_file(reference):
         try:
             located = locate(settings, state, reference)
@@ -75,7 +75,7 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
                 raise
             missing = error
         else:
-            return located.execution.id, of_execution(settings.format, located.execution, plan_of(located.folder))
+            return located.execution.id, of_execution(settings, located.execution, plan_of(located.folder))
     else:
         missing = RunNotFound(f"there is no plan {reference}")
     try:
@@ -84,7 +84,7 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
         hint = missing.hint or "failover history lists what this machine knows"
         raise RunNotFound(f"there is no execution and no plan {reference} in {state.path}", hint=hint) from None
     plan = decode_plan(read_plan(path))
-    return f"plan-{plan.id}", of_plan(settings.format, plan)
+    return f"plan-{plan.id}", of_plan(settings, plan)
 
 
 def _is_plan_file(reference: str) -> bool:
@@ -102,43 +102,27 @@ def _is_plan_file(reference: str) -> bool:
         return False
 
 
-def of_plan(form: str, plan: Plan) -> str:
-    """Writes a plan's report in one of the formats."""
-    from failover.report.encode import to_json, to_yaml
+def of_plan(settings: Settings, plan: Plan) -> str:
+    """Writes a plan's report in the asked format."""
+    from failover.report.html import plan_html
+    from failover.report.plan_markdown import plan_markdown
 
-    if form == "html":
-        from failover.report.html import plan_html
-
-        return plan_html(plan)
-    if form == "markdown":
-        from failover.report.plan_markdown import plan_markdown
-
-        return plan_markdown(plan)
-    return to_yaml(plan) if form == "yaml" else to_json(plan)
+    return settings.written(plan, {"html": lambda: plan_html(plan), "markdown": lambda: plan_markdown(plan)})
 
 
-def of_run(form: str, record: RunRecord) -> str:
-    """Writes the report of a playbook's run in one of the formats."""
-    from failover.report.encode import to_json, to_yaml
+def of_run(settings: Settings, record: RunRecord) -> str:
+    """Writes the report of a playbook's run in the asked format."""
     from failover.runbook.run_report import run_html, run_markdown
 
-    if form == "html":
-        return run_html(record)
-    if form == "markdown":
-        return run_markdown(record)
-    return to_yaml(record) if form == "yaml" else to_json(record)
+    return settings.written(record, {"html": lambda: run_html(record), "markdown": lambda: run_markdown(record)})
 
 
-def of_execution(form: str, execution: Execution, plan: Plan | None) -> str:
-    """Writes an execution's report in one of the formats."""
-    from failover.report.encode import to_json, to_yaml
+def of_execution(settings: Settings, execution: Execution, plan: Plan | None) -> str:
+    """Writes an execution's report in the asked format."""
+    from failover.report.execution_markdown import execution_markdown
+    from failover.report.html import execution_html
 
-    if form == "html":
-        from failover.report.html import execution_html
-
-        return execution_html(execution, plan)
-    if form == "markdown":
-        from failover.report.execution_markdown import execution_markdown
-
-        return execution_markdown(execution, plan)
-    return to_yaml(execution) if form == "yaml" else to_json(execution)
+    return settings.written(
+        execution,
+        {"html": lambda: execution_html(execution, plan), "markdown": lambda: execution_markdown(execution, plan)},
+    )
