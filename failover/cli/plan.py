@@ -77,7 +77,7 @@ def make(
     flow = flow_of(config, selected)
     # What cannot work is said before anything is contacted, and before a silent cluster costs its time.
     state.require_usable()
-    tails = exported_tails(exported, selected.target) if exported else {}
+    tails = exported_tails(exported, selected.target)
     check_clients(settings, selected)
     memory = recall(state, selected)
     clusters: dict[str, Cluster] = {}

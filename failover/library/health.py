@@ -23,7 +23,7 @@ class Checkup:
     ``on_connect``: what a Kafka Connect cluster told. Raises what ``take_snapshot`` raises.
     """
 
-    def __init__(self, look: OpenFlow, on_connect: OnConnect | None = None) -> None:
+    def __init__(self, look: OpenFlow, on_connect: OnConnect) -> None:
         from failover.library.status import take_looks
 
         self._look = look
@@ -54,12 +54,11 @@ class Checkup:
             )
         )
 
-    def status(self, limits: Limits | None = None) -> Status:
-        """Weighs the look as `failover status` does. ``limits``: None: the usual ones of a status."""
-        from failover.library import status
+    def status(self, limits: Limits) -> Status:
+        """Weighs the look as `failover status` does."""
         from failover.planning.status import make_status
 
-        return make_status(self._looks, limits or status.usual_limits(self._look))
+        return make_status(self._looks, limits)
 
     def _read_sides(self) -> tuple[Sides, Sides]:
         if self._sides is None:

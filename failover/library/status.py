@@ -18,15 +18,14 @@ if TYPE_CHECKING:
     from failover.planning.status import Looks
 
 
-def take_status(look: OpenFlow, on_connect: OnConnect | None = None, limits: Limits | None = None) -> Status:
+def take_status(look: OpenFlow, on_connect: OnConnect) -> Status:
     """Looks at both clusters and weighs what is there; writes nothing to either.
 
-    ``on_connect``: what a Kafka Connect cluster told. ``limits``: from when on the flow is found
-    wanting, None: the usual ones. Raises what ``take_snapshot`` raises.
+    ``on_connect``: what a Kafka Connect cluster told. Raises what ``take_snapshot`` raises.
     """
     from failover.planning.status import make_status
 
-    return make_status(take_looks(look, on_connect), limits or usual_limits(look))
+    return make_status(take_looks(look, on_connect), usual_limits(look))
 
 
 def usual_limits(look: OpenFlow) -> Limits:
@@ -37,7 +36,7 @@ def usual_limits(look: OpenFlow) -> Limits:
     return Limits(tasks_max=own.integer("tasks.max") if "tasks.max" in own else None)
 
 
-def take_looks(look: OpenFlow, on_connect: OnConnect | None = None) -> Looks:
+def take_looks(look: OpenFlow, on_connect: OnConnect) -> Looks:
     """Looks at both clusters, and at the target as it would be without the source."""
     from failover.inventory.selection import Selection
     from failover.inventory.status import read_beside
@@ -63,9 +62,9 @@ def take_looks(look: OpenFlow, on_connect: OnConnect | None = None) -> Looks:
         plan=plan,
         alone=both if alone is None else alone,
         alone_plan=plan if alone is None else _plan(alone, memory.plan, written),
-        beside=beside if on_connect is None else _with_positions(beside, on_connect),
+        beside=_with_positions(beside, on_connect),
         heartbeats=flow.emit_heartbeats_enabled and flow.heartbeats_replication_enabled,
-        connectors=() if on_connect is None else on_connect.states,
+        connectors=on_connect.states,
     )
 
 

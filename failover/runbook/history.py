@@ -61,8 +61,8 @@ class History(msgspec.Struct, frozen=True):
     trend: Mapping[str, str]
 
 
-def earlier_runs(state: StateFolder, warn: Callable[[str], None], name: str | None = None) -> list[RunRecord]:
-    """Reads the newest runs, of one playbook or of all, newest first; ``warn`` hears of unreadable ones."""
+def earlier_runs(state: StateFolder, warn: Callable[[str], None], name: str) -> list[RunRecord]:
+    """Reads the newest runs of a playbook, newest first; ``warn`` hears of unreadable ones."""
     found: list[RunRecord] = []
     for number, folder in enumerate(all_playbook_runs(state)):
         if number >= _LOOKED_AT or len(found) >= _COUNTED:
@@ -72,7 +72,7 @@ def earlier_runs(state: StateFolder, warn: Callable[[str], None], name: str | No
         except FailoverError as error:
             warn(f"{folder.name} is passed over: {error.message}")
             continue
-        if name is None or record.playbook == name:
+        if record.playbook == name:
             found.append(record)
     return found
 
