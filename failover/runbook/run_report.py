@@ -9,7 +9,7 @@ from failover.report.inert import inert_line, inert_markdown, markdown_code
 from failover.report.values import duration, moment, things
 from failover.runbook.playbook import Value
 from failover.runbook.record import RunRecord, StepRecord
-from failover.runbook.text import OUTCOMES, acts, outage_text
+from failover.runbook.text import OUTCOMES, can_turn_back, outage_text
 
 if TYPE_CHECKING:
     from failover.report.html.tables import Table
@@ -58,7 +58,7 @@ def to_do(record: RunRecord) -> list[Todo]:
     found += [(f"Bring the {one.what} back: they have stood still since step {one.out}", "") for one in away]
     if record.outcome not in ("done", "undone"):
         found.append(("Go on with it", again))
-        if not record.final and any(acts(step) for step in record.steps if step.begun is not None):
+        if can_turn_back(record):
             found.append(("Or put back what was done", f"{again} --undo"))
     return found
 

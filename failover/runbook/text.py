@@ -50,7 +50,7 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
                 [*lines, *(labelled("", f"hint: {inert_line(step.hint)}", width=width, indent=2) if step.hint else [])]
             )
         )
-    standing = [step.id for step in record.steps if step.status in _STANDING and acts(step)]
+    standing = [step.id for step in record.steps if step.status in _STANDING and _acts(step)]
     if record.outcome != "done" and standing:
         blocks.append("\n".join(labelled("Stands: ", ", ".join(standing), width=width, indent=8)))
     if record.final and record.outcome not in ("done", "undone"):
@@ -61,7 +61,12 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
     return "\n\n".join(blocks) + "\n"
 
 
-def acts(step: StepRecord) -> bool:
+def can_turn_back(record: RunRecord) -> bool:
+    """Says whether the run changed something and has not begun what cannot be put back."""
+    return not record.final and any(_acts(step) for step in record.steps if step.begun is not None)
+
+
+def _acts(step: StepRecord) -> bool:
     """Says whether a step changes something outside this program."""
     return step.uses not in KINDS or kind(step.uses).acts
 
@@ -95,8 +100,7 @@ def _short(value: Value) -> str:
 def _next(record: RunRecord) -> str:
     if record.outcome in ("done", "undone"):
         return f"In full: failover show {record.id}"
-    acted = any(acts(step) for step in record.steps if step.begun is not None)
-    back = f"\nPut back what was done: failover run --resume {record.id} --undo" if acted and not record.final else ""
+    back = f"\nPut back what was done: failover run --resume {record.id} --undo" if can_turn_back(record) else ""
     return f"Go on: failover run --resume {record.id}{back}"
 
 
