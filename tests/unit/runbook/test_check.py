@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from datetime import datetime
 from pathlib import Path
 from typing import Any, get_args
 
@@ -21,10 +21,10 @@ from failover.runbook.parse import parse
 from failover.runbook.playbook import Playbook
 from failover.runbook.reach import Reach
 from failover.runbook.runner import Preview, Runner, Surroundings, preview
-from failover.runbook.variables import variables_of
 from failover.state.folder import StateFolder
 from tests.unit.inventory.scene import NOW
 from tests.unit.planning.test_health import Patient
+from tests.unit.runbook.test_steps import started
 
 
 class Clock(datetime):
@@ -67,19 +67,7 @@ class Ward:
         )
 
     def run(self, playbook: Playbook) -> tuple[Runner, Finish]:
-        started = e.Started(
-            at=datetime(2026, 11, 30, tzinfo=UTC),
-            run_id="p-1",
-            playbook="x",
-            digest="",
-            variables=variables_of(playbook, {}),
-            operator="ann",
-            host="h",
-            tool_version="1",
-            source="a",
-            target="b",
-        )
-        runner = Runner(playbook, [started], self, self.around())
+        runner = Runner(playbook, [started(playbook)], self, self.around())
         return runner, runner.run()
 
     def gate(self, given: str) -> tuple[dict[str, Any], Finish]:

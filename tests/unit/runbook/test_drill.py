@@ -15,7 +15,7 @@ from failover.runbook import events as e
 from failover.runbook.engine import Status
 from failover.runbook.record import RunLog
 from failover.state.playbook_runs import new_playbook_run
-from tests.unit.runbook.test_steps import APP, ORDERS, Scene, failure, result, scene
+from tests.unit.runbook.test_steps import APP, ORDERS, Scene, failure, result, scene, started
 
 __all__ = ["scene"]
 PLAN = "uses: plan"
@@ -262,25 +262,12 @@ class TestLeftovers:
 def test_the_shipped_drill_comes_to_its_end(scene, behind, outcome, failed):
     from failover.runbook.library import find_playbook
     from failover.runbook.runner import Runner
-    from failover.runbook.variables import variables_of
 
     playbook = find_playbook("drill")
     scene.a.append("orders", None, b"one more", timestamp=1000)
     scene.a.bindings, scene.b.bindings = [], []
     before = standing(scene)
-    started = e.Started(
-        at=datetime(2026, 11, 30, tzinfo=UTC),
-        run_id="p-1",
-        playbook="drill",
-        digest="",
-        variables=variables_of(playbook, {"behind": behind}),
-        operator="ann",
-        host="h",
-        tool_version="1",
-        source="a",
-        target="b",
-    )
-    runner = Runner(playbook, [started], scene, scene.around())
+    runner = Runner(playbook, [started(playbook, behind=behind)], scene, scene.around())
     assert runner.run().outcome == outcome
     assert {name: step.status.value for name, step in runner.state.steps.items()} == {
         "plan": "done",

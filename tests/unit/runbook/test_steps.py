@@ -18,6 +18,7 @@ from failover.model.rights import AclBinding
 from failover.runbook import events as e
 from failover.runbook.engine import Status
 from failover.runbook.parse import parse
+from failover.runbook.playbook import Playbook
 from failover.runbook.reach import Reach
 from failover.runbook.runner import Runner, Surroundings, preview
 from failover.runbook.variables import variables_of
@@ -33,6 +34,22 @@ a->b.topics = orders, paid
 """
 ORDERS = TopicPartition("orders", 0)
 APP = Member("app-1", "/10.0.3.7", "app-1-uuid")
+
+
+def started(playbook: Playbook, **given: str) -> e.Started:
+    """Is how a run of a playbook begins, from a to b."""
+    return e.Started(
+        at=datetime(2026, 11, 30, tzinfo=UTC),
+        run_id="p-1",
+        playbook=playbook.name,
+        digest="",
+        variables=variables_of(playbook, given),
+        operator="ann",
+        host="h",
+        tool_version="1",
+        source="a",
+        target="b",
+    )
 
 
 class Scene:
@@ -77,19 +94,7 @@ class Scene:
 
     def runner(self, *steps: str, events: list[e.Event] | None = None) -> Runner:
         playbook = self.playbook(*steps)
-        started = e.Started(
-            at=datetime(2026, 11, 30, tzinfo=UTC),
-            run_id="p-1",
-            playbook="x",
-            digest="",
-            variables=variables_of(playbook, {}),
-            operator="ann",
-            host="h",
-            tool_version="1",
-            source="a",
-            target="b",
-        )
-        return Runner(playbook, [started, *(events or [])], self, self.around())
+        return Runner(playbook, [started(playbook), *(events or [])], self, self.around())
 
     def note(self, event: e.Event) -> None:
         """Is the journal: what it holds, the runner holds too."""
