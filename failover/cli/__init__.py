@@ -20,7 +20,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "evict": ("failover.cli.evict", "Remove lingering members of a group on the target."),
     "history": ("failover.cli.history", "Past executions on record."),
     "show": ("failover.cli.show", "One execution or plan in full."),
-    "report": ("failover.cli.report", "An execution or plan as one HTML file."),
+    "report": ("failover.cli.report", "An execution, a playbook's run or a plan as one HTML file."),
     "diff": ("failover.cli.diff", "What changed between two plans."),
     "run": ("failover.cli.run", "Run a playbook: steps with a journal, resumable, undone on failure."),
     "playbook": ("failover.cli.playbook", "Playbooks: list, show, validate, render for people."),
