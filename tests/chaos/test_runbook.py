@@ -19,8 +19,7 @@ from tests.system.replicating import Flow
 from tests.system.runbook_kills import Place, switched
 from tests.system.runbook_undo import failing, positions
 from tests.system.running import running
-from tests.system.switching import Applications
-from tests.system.test_switchover import rights
+from tests.system.switching import Applications, rights
 
 EVERY = r"started - after|(begun|noted|succeeded|confirmed|skipped) .*|finished - before"
 IDENTITY = {"replication.policy.class": "org.apache.kafka.connect.mirror.IdentityReplicationPolicy"}
@@ -80,7 +79,7 @@ def test_killed_at_every_moment_each_record_is_read_once(
     pair: Pair, tmp_path: Path, engine: str, *, identity: bool
 ) -> None:
     topic, group = pair.create_topic("a", pair.name("killed"), 3), pair.name("killed")
-    with rights(pair, topic, group), mirrored(pair, engine, topic, identity=identity) as (config, aliases, url):
+    with rights(pair, [topic], group), mirrored(pair, engine, topic, identity=identity) as (config, aliases, url):
         remote = topic if identity else f"{aliases[0]}.{topic}"
         with Applications(pair, tmp_path, topic, group, aliases=aliases, remote=remote) as applications:
             applications.start("consumers", aliases[0])

@@ -13,16 +13,11 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
-from failover.lab import APP
 from failover.lab.side import Side
-from failover.model.rights import AclBinding
 from failover.state.tails import tail_records
-from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
 from tests.system.replicating import Reading
-from tests.system.switching import Applications
-
-PATIENCE = 120
+from tests.system.switching import Applications, rights
 
 
 class Site(Applications):
@@ -44,7 +39,6 @@ class Site(Applications):
         mirrors: Callable[[str], AbstractContextManager[object]],
     ) -> None:
         super().__init__(pair, folder, topic, group, aliases=aliases)
-        self.pair, self.topic, self.group = pair, topic, group
         self.there, self.back = f"{aliases[0]}->{aliases[1]}", f"{aliases[1]}->{aliases[0]}"
         self._subscribed, self._mirrors = subscribed, mirrors
         self._threads += [
@@ -55,30 +49,9 @@ class Site(Applications):
     @contextlib.contextmanager
     def at_work(self) -> Iterator[None]:
         """Runs it, with the rights the application's user needs on both sides; takes away every ACL at the end."""
-        names = {self.topic, *(name for topics in self._subscribed.values() for name in topics)}
-        wanted = [("topic", name, right) for name in names for right in ("READ", "WRITE", "DESCRIBE")]
-        wanted += [("group", self.group, "READ")]
-        wanted += [("transactional-id", self.group, right) for right in ("WRITE", "DESCRIBE")]
-        bindings = [
-            AclBinding(kind, "literal", name, f"User:{APP}", "*", "ALLOW", right) for kind, name, right in wanted
-        ]
-        with cluster(self.pair, "a") as a, cluster(self.pair, "b") as b, self:
-            before = [side.acls() for side in (a, b)]
-            for side in (a, b):
-                assert set(side.create_acls(bindings).values()) == {None}
-            try:
-                yield
-            finally:
-                for side, there in zip((a, b), before, strict=True):
-                    now = side.acls()
-                    assert isinstance(now, tuple)
-                    assert isinstance(there, tuple)
-                    side.delete_acls([acl for acl in now if acl not in there])
-
-    def wait(self, check: Callable[[], Any], what: str) -> None:
-        """Waits for something; a thread's failure ends it."""
-        self.pair.b.until(lambda: check() or self.faults, what=what, seconds=PATIENCE)
-        assert self.faults == []
+        topics = {self.topic, *(name for topics in self._subscribed.values() for name in topics)}
+        with rights(self.pair, sorted(topics), self.group, on=("a", "b")), self:
+            yield
 
     def writes(self, alias: str, count: int) -> list[bytes]:
         """Has the producers write on a cluster and stop; gives what they wrote."""

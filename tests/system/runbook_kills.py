@@ -74,7 +74,6 @@ class Place(NamedTuple):
 
 def switched(place: Place, applications: Applications, group: str, *more: str, wanted: str) -> dict[str, Any]:
     """Moves running applications by the shipped switchover, killed at each wanted moment; each record is read once."""
-    pair = place.pair
     record = place.run(
         "switchover",
         *("--var", f"groups={group}", "--var", "come_back=90s", *more),
@@ -82,18 +81,9 @@ def switched(place: Place, applications: Applications, group: str, *more: str, w
         wanted=wanted,
     )
     moved = len(applications.written)
-    pair.b.until(
-        lambda: len(applications.written) >= moved + 100 or applications.faults,
-        what="traffic on the standby",
-        seconds=120,
-    )
-    assert applications.faults == []
+    applications.wait(lambda: len(applications.written) >= moved + 100, "traffic on the standby")
     applications.stop("producers", applications.aliases[1])
-    pair.b.until(
-        lambda: applications.read.total() >= len(applications.written),
-        what="the group reads what there is",
-        seconds=120,
-    )
+    applications.wait(lambda: applications.read.total() >= len(applications.written), "the group reads what there is")
     applications.stop("consumers", applications.aliases[1])
     assert applications.faults == []
     # as often as it was killed in between, but in this order

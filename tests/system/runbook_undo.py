@@ -16,7 +16,7 @@ from tests.system.pair import Pair, Ran
 from tests.system.replicating import Flow
 from tests.system.rest_side import Rest
 from tests.system.runbook_kills import ANSWERED, Place
-from tests.system.test_switchover import rights
+from tests.system.switching import rights
 
 SETTINGS = ("cleanup.policy", "max.message.bytes", "min.insync.replicas", "retention.ms")
 BROKEN = """
@@ -129,7 +129,7 @@ def failing(pair: Pair, folder: Path) -> Iterator[Failing]:
         pair.produce("a", topic, 40, partition=partition)
     pair.commit("a", group, {(topic, 0): 20, (topic, 1): 30})
     flow = Flow(pair, re.escape(topic))
-    with rights(pair, topic, group), flow.worker("--rest", "127.0.0.1:0") as worker:
+    with rights(pair, [topic], group), flow.worker("--rest", "127.0.0.1:0") as worker:
         (line,) = worker.says("REST on http://", seconds=90)
         pair.wait_mirrored(topic, flow=flow.source, seconds=90)
         yield Failing(flow, topic, group, line.rpartition(" ")[2], folder)

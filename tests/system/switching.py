@@ -5,14 +5,18 @@ from __future__ import annotations
 import threading
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Self
 
 from failover.lab import APP
 from failover.lab.clients import SILENT
+from failover.model.rights import AclBinding
+from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
 
+PATIENCE = 120
 HOOK = """
 import pathlib, sys, time
 folder, action, what, alias = pathlib.Path(sys.argv[1]), *sys.argv[2:]
@@ -29,6 +33,27 @@ while runs.exists() != (action == "start"):
         sys.exit(f"{what} on {alias} do not {action}")
     time.sleep(0.05)
 """
+
+
+@contextmanager
+def rights(pair: Pair, topics: Sequence[str], group: str, *, on: Sequence[str] = ("a",)) -> Iterator[None]:
+    """Gives the applications' user what it needs on clusters; takes away every ACL that came on either meanwhile."""
+    wanted = [("topic", topic, right) for topic in topics for right in ("READ", "WRITE", "DESCRIBE")]
+    wanted += [("group", group, "READ"), ("transactional-id", group, "WRITE"), ("transactional-id", group, "DESCRIBE")]
+    bindings = [AclBinding(kind, "literal", name, f"User:{APP}", "*", "ALLOW", right) for kind, name, right in wanted]
+    with cluster(pair, "a") as a, cluster(pair, "b") as b:
+        before = [side.acls() for side in (a, b)]
+        for side in (a, b):
+            if side.alias in on:
+                assert set(side.create_acls(bindings).values()) == {None}
+        try:
+            yield
+        finally:
+            for side, there in zip((a, b), before, strict=True):
+                now = side.acls()
+                assert isinstance(now, tuple)
+                assert isinstance(there, tuple)
+                side.delete_acls([acl for acl in now if acl not in there])
 
 
 class Applications:
@@ -55,7 +80,7 @@ class Applications:
         self.hook = folder / "hook.py"
         self.hook.write_text(HOOK)
         self.aliases, self.folder = aliases, folder
-        self._pair, self._topic, self._group = pair, topic, group
+        self.pair, self.topic, self.group = pair, topic, group
         self._subscribed: Mapping[str, Sequence[str]] = {
             aliases[0]: [topic],
             aliases[1]: [*{remote or f"{aliases[0]}.{topic}", topic}],
@@ -87,14 +112,19 @@ class Applications:
         while (self.folder / f"runs.{what}.{alias}").exists():
             time.sleep(0.02)
 
+    def wait(self, check: Callable[[], Any], what: str, *, seconds: float = PATIENCE) -> None:
+        """Waits for something; a thread's failure ends it."""
+        self.pair.b.until(lambda: check() or self.faults, what=what, seconds=seconds)
+        assert self.faults == []
+
     @property
     def called(self) -> list[str]:
         """Is how the hook was called."""
         return (self.folder / "called").read_text().splitlines()
 
     def _settings(self, alias: str) -> dict[str, Any]:
-        cluster = self._pair.source if alias == self.aliases[0] else self._pair.target
-        return self._pair.lab.client_settings(cluster, user=APP, mechanism="SCRAM-SHA-512")
+        name = self.pair.source if alias == self.aliases[0] else self.pair.target
+        return self.pair.lab.client_settings(name, user=APP, mechanism="SCRAM-SHA-512")
 
     def _watch(self, what: str, alias: str, work: Callable[[str], None]) -> None:
         runs = self.folder / f"runs.{what}.{alias}"
@@ -114,7 +144,7 @@ class Applications:
     def _produce(self, alias: str) -> None:
         from confluent_kafka import KafkaException, Producer
 
-        settings = {**self._settings(alias), "transactional.id": self._group, "transaction.timeout.ms": 10_000}
+        settings = {**self._settings(alias), "transactional.id": self.group, "transaction.timeout.ms": 10_000}
         producer = Producer(settings, logger=SILENT)
         producer.init_transactions(30)
         while self._wanted("producers", alias):
@@ -123,7 +153,7 @@ class Applications:
             producer.begin_transaction()
             try:
                 for value in values:
-                    producer.produce(self._topic, value, value)
+                    producer.produce(self.topic, value, value)
                 producer.flush(10)
                 if self._next % 25 == 0:
                     self.aborted += values
@@ -144,7 +174,7 @@ class Applications:
 
         settings = {
             **self._settings(alias),
-            "group.id": self._group,
+            "group.id": self.group,
             "auto.offset.reset": "earliest",
             "enable.auto.commit": False,
             "topic.metadata.refresh.interval.ms": 1000,

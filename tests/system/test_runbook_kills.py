@@ -12,8 +12,7 @@ from tests.system.replicating import Flow
 from tests.system.rest_side import Rest
 from tests.system.runbook_kills import Place, switched
 from tests.system.runbook_undo import connector_states
-from tests.system.switching import Applications
-from tests.system.test_switchover import rights
+from tests.system.switching import Applications, rights
 
 MOMENTS = ("succeeded fence before", "succeeded execute before", "succeeded move-producers before")
 """Shut, written, beyond the point of no return: and nobody knows."""
@@ -27,7 +26,7 @@ def test_a_switchover_killed_three_times_reads_each_record_once(pair: Pair, tmp_
     flow = Flow(pair, re.escape(topic), {"{source}.consumer.isolation.level": "read_committed"})
     aliases = (flow.source, flow.target)
     with (
-        rights(pair, topic, group),
+        rights(pair, [topic], group),
         flow.worker("--rest", "127.0.0.1:0") as worker,
         Applications(pair, tmp_path, topic, group, aliases=aliases) as applications,
     ):

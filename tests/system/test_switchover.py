@@ -6,34 +6,10 @@ import json
 import re
 import sys
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from failover.lab import APP
-from failover.model.rights import AclBinding
-from tests.system.inventory_side import cluster
 from tests.system.pair import Pair
-from tests.system.switching import Applications
-
-
-@contextmanager
-def rights(pair: Pair, topic: str, group: str) -> Iterator[None]:
-    """Gives the applications' user what it needs on the source; the playbook is to give it the same on the target."""
-    wanted = [("topic", topic, right) for right in ("READ", "WRITE", "DESCRIBE")]
-    wanted += [("group", group, "READ"), ("transactional-id", group, "WRITE"), ("transactional-id", group, "DESCRIBE")]
-    bindings = [AclBinding(kind, "literal", name, f"User:{APP}", "*", "ALLOW", right) for kind, name, right in wanted]
-    with cluster(pair, "a") as source, cluster(pair, "b") as target:
-        before = [side.acls() for side in (source, target)]
-        assert set(source.create_acls(bindings).values()) == {None}
-        try:
-            yield
-        finally:
-            for side, there in zip((source, target), before, strict=True):
-                now = side.acls()
-                assert isinstance(now, tuple)
-                assert isinstance(there, tuple)
-                side.delete_acls([acl for acl in now if acl not in there])
+from tests.system.switching import Applications, rights
 
 
 def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothing_again(
@@ -41,7 +17,7 @@ def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothin
 ) -> None:
     topic, group = mm2.create_topic("a", mm2.name("t.switch"), 3), mm2.name("switch")
     mm2.expected["b"].update({topic, "failover-canary"})
-    with rights(mm2, topic, group), Applications(mm2, tmp_path, topic, group) as applications:
+    with rights(mm2, [topic], group), Applications(mm2, tmp_path, topic, group) as applications:
         applications.start("consumers", "a")
         applications.start("producers", "a")
         mm2.a.until(
@@ -64,17 +40,10 @@ def test_a_switchover_under_transactional_traffic_loses_nothing_and_reads_nothin
         assert ran.code == 0, ran.err
         record = json.loads(ran.out)
         moved = len(applications.written)
-        mm2.b.until(
-            lambda: len(applications.written) >= moved + 100 or applications.faults,
-            what="traffic on the standby",
-            seconds=90,
-        )
-        assert applications.faults == []
+        applications.wait(lambda: len(applications.written) >= moved + 100, "traffic on the standby", seconds=90)
         applications.stop("producers", "b")
-        mm2.b.until(
-            lambda: not Counter(applications.written) - applications.read,
-            what="the group reads what there is",
-            seconds=90,
+        applications.wait(
+            lambda: not Counter(applications.written) - applications.read, "the group reads what there is", seconds=90
         )
         applications.stop("consumers", "b")
         assert applications.faults == []
