@@ -10,24 +10,14 @@ from typing import Any
 
 import pytest
 from confluent_kafka import Consumer
-from confluent_kafka.admin import (
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AlterConfigOpType,
-    ConfigEntry,
-    ConfigResource,
-    NewPartitions,
-    ResourcePatternType,
-    ResourceType,
-)
+from confluent_kafka.admin import AlterConfigOpType, ConfigEntry, ConfigResource, NewPartitions, ResourceType
 
 from failover.lab import MirrorOptions
 from failover.lab.clients import SILENT
 from failover.lab.connect import connect_settings
 from failover.mm2.checkpoint import Checkpoint
 from failover.model.names import TopicPartition
+from failover.model.rights import AclBinding
 from tests.system.inventory_side import cluster
 from tests.system.pair import Pair, Ran
 
@@ -225,31 +215,13 @@ class Ward:
     @contextlib.contextmanager
     def allowed(self, principal: str, group: str) -> Iterator[None]:
         """Has an ACL on the source that the target lacks."""
-        acl = AclBinding(
-            ResourceType.GROUP,
-            group,
-            ResourcePatternType.LITERAL,
-            principal,
-            "*",
-            AclOperation.READ,
-            AclPermissionType.ALLOW,
-        )
-        for future in self.pair.admin("a").create_acls([acl]).values():
-            future.result(20)
-        try:
-            yield
-        finally:
-            only = AclBindingFilter(
-                ResourceType.GROUP,
-                group,
-                ResourcePatternType.LITERAL,
-                principal,
-                "*",
-                AclOperation.READ,
-                AclPermissionType.ALLOW,
-            )
-            for future in self.pair.admin("a").delete_acls([only]).values():
-                future.result(20)
+        acl = AclBinding("group", "literal", group, principal, "*", "ALLOW", "READ")
+        with cluster(self.pair, "a") as source:
+            assert source.create_acls([acl]) == {acl: None}
+            try:
+                yield
+            finally:
+                assert source.delete_acls([acl]) == {acl: None}
 
 
 @pytest.fixture(scope="module")
