@@ -37,15 +37,13 @@ _FOUR_TIMES: Final = "the token endpoint is asked four times at most, within 10 
 _NOT_USED: Final = {
     "grantType": ("oauth.client.credentials.grant.type", "tokens are asked for with client_credentials"),
     "httpRetries": ("oauth.http.retries", _FOUR_TIMES),
-    "httpRetryPauseMs": (
-        "oauth.http.retry.pause.millis",
-        "the token endpoint is asked four times at most, within 10 s",
-    ),
+    "httpRetryPauseMs": ("oauth.http.retry.pause.millis", _FOUR_TIMES),
     "maxTokenExpirySeconds": ("oauth.max.token.expiry.seconds", "the token's own life counts"),
     "accessTokenIsJwt": ("oauth.access.token.is.jwt", "a token that is no JWT is recognised"),
     "includeAcceptHeader": ("oauth.include.accept.header", "the header Accept is sent"),
     "enableMetrics": ("oauth.enable.metrics", "it concerns Java's metrics"),
 }
+_VALUES: Final = {**_TEXTS, **{field: option for field, (option, _) in _NOT_USED.items()}}
 _SECRETS: Final = {
     "clientSecret": ("oauth.client.secret", "key"),
     "accessToken": ("oauth.access.token", "key"),
@@ -56,8 +54,7 @@ _SECRETS: Final = {
 FIELDS: Final = frozenset(
     {
         "type",
-        *_TEXTS,
-        *_NOT_USED,
+        *_VALUES,
         *_SECRETS,
         "disableTlsHostnameVerification",
         "saslExtensions",
@@ -70,7 +67,7 @@ def options_of(
     authentication: Mapping[str, Any], secret: Callable[[Mapping[str, Any], str], str]
 ) -> Iterator[tuple[str, str]]:
     """Yields the login module's options for the fields that are set; ``secret`` makes a reference of field and key."""
-    for field, option in (*_TEXTS.items(), *((field, option) for field, (option, _) in _NOT_USED.items())):
+    for field, option in _VALUES.items():
         value = authentication.get(field)
         if value is not None:
             yield option, str(value).lower() if isinstance(value, bool) else str(value)
@@ -99,7 +96,7 @@ def fields_of(module: LoginModule, secret: Callable[[str, str, str], Mapping[str
     """
     options = {name: value.reveal() for name, value in module.options.items()}
     fields: dict[str, Any] = {"type": "oauth"}
-    for field, option in (*_TEXTS.items(), *((field, option) for field, (option, _) in _NOT_USED.items())):
+    for field, option in _VALUES.items():
         if option in options:
             text = options.pop(option)
             fields[field] = text == "true" if text in ("true", "false") else int(text) if text.isdigit() else text

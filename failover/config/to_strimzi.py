@@ -135,11 +135,15 @@ class Resources:
         present = [settings.pop(key) for key in list(settings) if key.startswith("ssl.truststore.")]
         if not present:
             return []
+        return self._trusted_in(present, f"{alias}-ca", f"the PEM certificates to trust for {alias}")
+
+    def _trusted_in(self, present: Sequence[Setting], secret: str, content: str) -> list[dict[str, str]]:
+        """Gives the references that settings hold; without any, one to a secret of this name that has to be made."""
         named = [one for setting in present for one in _secrets_in(setting.text)]
         if not named:
-            self._make_secret(f"{alias}-ca", {"ca.crt": f"the PEM certificates to trust for {alias}"})
-            return [{"secretName": f"{alias}-ca", "certificate": "ca.crt"}]
-        return _trusted_in(named)
+            self._make_secret(secret, {"ca.crt": content})
+            return [{"secretName": secret, "certificate": "ca.crt"}]
+        return [{"secretName": name, "pattern" if "*" in key else "certificate": key} for name, key in named]
 
     def _certificate(self, alias: str, settings: dict[str, Setting]) -> dict[str, str]:
         chain, key = settings.get("ssl.keystore.certificate.chain"), settings.get("ssl.keystore.key")
@@ -210,12 +214,9 @@ class Resources:
             del settings[key]
         certificates = settings.pop(CERTIFICATES, None)
         if certificates is not None:
-            named = _secrets_in(certificates.text)
-            if not named:
-                self._make_secret(f"{alias}-oauth-ca", {"ca.crt": "the PEM certificates to trust for its tokens"})
-            found["tlsTrustedCertificates"] = _trusted_in(named) or [
-                {"secretName": f"{alias}-oauth-ca", "certificate": "ca.crt"}
-            ]
+            found["tlsTrustedCertificates"] = self._trusted_in(
+                [certificates], f"{alias}-oauth-ca", "the PEM certificates to trust for its tokens"
+            )
         return found
 
     def _plain(self, setting: Setting, secret_name: str = _SECRETS) -> str:
@@ -276,10 +277,6 @@ def _namespaces(connector: Connector) -> Iterator[str]:
         for match in REFERENCE.finditer(setting.text):
             if match.group(1).endswith("secrets") and "/" in (match.group(2) or ""):
                 yield match.group(2).partition("/")[0]
-
-
-def _trusted_in(named: Sequence[tuple[str, str]]) -> list[dict[str, str]]:
-    return [{"secretName": name, "pattern" if "*" in key else "certificate": key} for name, key in named]
 
 
 def _secrets_in(text: str) -> list[tuple[str, str]]:
