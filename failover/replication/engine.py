@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Coroutine, Iterable
+from collections.abc import Callable, Collection, Coroutine, Iterable
 from typing import Any
 
 from failover.errors import ClusterError, FailoverError, NotAuthorized
@@ -335,11 +335,7 @@ class Engine:
             task.cancel()
         for number in wanted & self.shards.keys():
             self.shards.pop(number).sending = False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                while any(route.lane.on_the_way for route in routes):
-                    self._answered.clear()
-                    await self._answered.wait()
+        await self._settled(routes, seconds)
         for route in routes:
             if self.routes.get(route.lane.source) is route:
                 del self.routes[route.lane.source]
@@ -407,16 +403,20 @@ class Engine:
         """Sends nothing new, waits for what is on its way, writes down where every lane stands."""
         for shard in self.shards.values():
             shard.sending = False
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(_FINISH_SECONDS):
-                while any(route.lane.on_the_way for route in self.routes.values()):
-                    self._answered.clear()
-                    await self._answered.wait()
+        await self._settled(self.routes.values(), _FINISH_SECONDS)
         tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         await asyncio.gather(*tasks, return_exceptions=True)
         await self.recorder.flush()
+
+    async def _settled(self, routes: Collection[Route], seconds: float) -> None:
+        """Waits so long at most until nothing of these lanes is on its way any more."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                while any(route.lane.on_the_way for route in routes):
+                    self._answered.clear()
+                    await self._answered.wait()
 
     def _reader(self, node: int) -> Reader:
         reader = self._readers.get(node)

@@ -149,15 +149,15 @@ class Tracker:
         """Works until cancelled whenever ``lead`` says so; what goes wrong is logged once, and tried again."""
         self._lead = lead
         try:
-            await self._run(lead)
+            await self._run()
         finally:
             await self.close()
 
-    async def _run(self, lead: Callable[[], bool]) -> None:
+    async def _run(self) -> None:
         opened = False
         while True:
             started = time.monotonic()
-            if not lead():
+            if not self._lead():
                 opened = self._at_work = False
                 await asyncio.sleep(min(self.options.interval, _LOOK_SECONDS))
                 continue
