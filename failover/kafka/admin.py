@@ -300,8 +300,10 @@ class KafkaCluster:
         self.facts()
         wait = self._connections.patience
         answers = self._connections.wait(self._connections.client().delete_topics(list(names), request_timeout=wait))
-        gone = {name: isinstance(found, Fault) and found.number == _UNKNOWN_TOPIC for name, found in answers.items()}
-        return {name: found if isinstance(found, Fault) and not gone[name] else None for name, found in answers.items()}
+        return {
+            name: found if isinstance(found, Fault) and found.number != _UNKNOWN_TOPIC else None
+            for name, found in answers.items()
+        }
 
     def append_records(self, partition: TopicPartition, records: Sequence[tuple[bytes | None, bytes]]) -> int:
         """Appends records, acknowledged by every replica in sync; gives the last one's offset."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 from failover.checks.health_checks import WEEKLY, release
@@ -52,8 +52,7 @@ def point_names(period: Period) -> tuple[PointName, ...]:
 
 def findings_about(name: PointName, health: Health) -> list[Finding]:
     """Gives the findings that answer one point, heaviest first."""
-    codes = next(point.codes for point in _POINTS if point.name == name)
-    return [finding for finding in health.findings if finding.code in codes]
+    return _about(next(point for point in _POINTS if point.name == name), health.findings)
 
 
 def lags(status: Status) -> Iterator[Lag]:
@@ -85,8 +84,12 @@ def lags(status: Status) -> Iterator[Lag]:
     )
 
 
+def _about(point: _Point, found: Iterable[Finding]) -> list[Finding]:
+    return [finding for finding in found if finding.code in point.codes]
+
+
 def _answered(point: _Point, facts: HealthFacts, found: list[Finding]) -> CheckPoint:
-    mine = [finding for finding in found if finding.code in point.codes]
+    mine = _about(point, found)
     if mine:
         more = f" (and {len(mine) - 1} more)" if len(mine) > 1 else ""
         return CheckPoint(point.name, point.question, _RESULTS[mine[0].severity], mine[0].message + more)

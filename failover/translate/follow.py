@@ -9,6 +9,7 @@ one that is left out behind it, and a record that is none of the source's.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Collection, Sequence
 
 import msgspec
@@ -26,7 +27,7 @@ class Side(msgspec.Struct, frozen=True):
 
     def split(self, position: int) -> int:
         """Gives the place of the first record at or beyond ``position``."""
-        return next((place for place, offset in enumerate(self.offsets) if offset >= position), len(self.offsets))
+        return bisect_left(self.offsets, position)
 
 
 class Followed(msgspec.Struct, frozen=True):
