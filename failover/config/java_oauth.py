@@ -37,7 +37,7 @@ _EXAMPLE: Final = (
     "org.apache.kafka.common.security.oauthbearer.OAuthBearerLoginModule required "
     'clientId="…" clientSecret="…" scope="…";'
 )
-# Strimzi's options that say where a token comes from; any but the first two is a way not known here.
+# Strimzi's options for ways to a token that are not known here.
 _STRIMZI_OTHERS: Final = (
     "oauth.access.token",
     "oauth.refresh.token",
