@@ -14,7 +14,7 @@ import click
 
 from failover.cli.frame import Group, Settings
 from failover.cli.streams import wait_for_readers
-from failover.errors import FailoverError, Interrupted, UsageError
+from failover.errors import FailoverError, Interrupted, PlaybookInvalid, UsageError
 
 
 class LazyGroup(Group):
@@ -112,6 +112,8 @@ def describe(error: BaseException) -> tuple[str, str, str, int]:
     """Gives an error's code, message, hint and exit code."""
     if isinstance(error, Interrupted):
         return error.code, error.message, error.hint, 128 + error.signal_number
+    if isinstance(error, PlaybookInvalid):  # its message has a line for each mistake
+        return error.code, "; ".join(error.message.splitlines()), error.hint, error.exit_code
     if isinstance(error, FailoverError):
         return error.code, error.message, error.hint, error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.exceptions.Abort)):

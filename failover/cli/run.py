@@ -59,6 +59,7 @@ def command(
     the playbook names. Ctrl-C stops after the step that is under way; --resume goes on there, also after a crash.
     """
     _check(playbook, resume, undo=undo, anew=bool(given or begin_at or dry_run))
+    from failover.runbook.fitting import require_fitting
     from failover.runbook.kinds import kind
     from failover.runbook.library import playbook_text
     from failover.runbook.parse import parse
@@ -71,6 +72,7 @@ def command(
         text, where = playbook_text(playbook)
         read = parse(text, where)
         variables = variables_of(read, _pairs(given))
+        require_fitting(read, variables)
         if begin_at and begin_at not in {step.id for step in read.steps}:
             raise UsageError(f"{read.name} has no step {begin_at!r}", hint=f"failover playbook show {playbook}")
         if dry_run:

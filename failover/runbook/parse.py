@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import re
-import typing
 from collections.abc import Collection, Iterable
 from typing import Any, NamedTuple, cast
 
@@ -27,7 +26,7 @@ from failover.runbook.playbook import (
     When,
 )
 from failover.runbook.references import BadReference, references
-from failover.runbook.variables import convert, near, value_of
+from failover.runbook.variables import convert, misfit, near, value_of
 
 _TOP = ("name", "description", "vars", "steps")
 _VARIABLE = ("type", "required", "default", "description")
@@ -283,7 +282,7 @@ def _check_parameters(reading: _Reading, found: LinedDict, uses: str, given: Lin
                 try:
                     convert(given[name], field.type)
                 except msgspec.ValidationError as error:
-                    reading.wrong(line, f"{name}: {_plain(error, field.type)}")
+                    reading.wrong(line, f"{name}: {misfit(error, field.type)}")
         elif field.required:
             reading.wrong(found.lines["uses"], f"{uses} needs {name!r} under with")
 
@@ -376,18 +375,5 @@ def _results(uses: str) -> Collection[str]:
     return kind(uses).results if uses in KINDS else ()
 
 
-def _is_literal(type_: Any) -> bool:
-    return typing.get_origin(type_) is typing.Literal
-
-
 def _first_line(found: LinedDict) -> int:
     return min(found.lines.values(), default=1)
-
-
-def _plain(error: msgspec.ValidationError, type_: Any) -> str:
-    words = re.match(r"Invalid enum value '(.*?)'", str(error))
-    if words is not None:
-        literals = (typing.get_args(each) for each in (type_, *typing.get_args(type_)) if _is_literal(each))
-        known = next(literals, ())
-        return f"there is no {words[1]!r}{near(words[1], known)}"
-    return str(error).removeprefix("Expected ").split(" - at ")[0]

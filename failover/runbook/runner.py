@@ -21,11 +21,11 @@ from failover.errors import (
 )
 from failover.runbook import events as e
 from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Undo, decide, fold, holds
-from failover.runbook.kinds import Kind, kind
+from failover.runbook.fitting import given
+from failover.runbook.kinds import kind
 from failover.runbook.playbook import Action, Playbook, Step, Value
 from failover.runbook.reach import Reach
 from failover.runbook.references import Unresolved, resolve
-from failover.runbook.variables import convert
 
 R = TypeVar("R")
 _log = logging.getLogger(__name__)
@@ -260,18 +260,6 @@ def _unexpected(error: Exception) -> FailoverError:
     """Makes a step's failure of what should not happen; -vv tells where it did."""
     _log.debug("a step broke", exc_info=error)
     return FailoverError(f"unexpected: {type(error).__name__}: {error}", hint="run it again with -vv, and report it")
-
-
-def given(one: Kind[Any], parameters: Mapping[str, Any]) -> Any:
-    """Makes a kind's parameters of resolved values. Raises ``StepFailed`` naming the one that does not fit."""
-    fields = {field.encode_name: field for field in msgspec.structs.fields(one.parameters)}
-    found = {}
-    for name, value in parameters.items():
-        try:
-            found[fields[name].name] = convert(value, fields[name].type)
-        except msgspec.ValidationError as error:
-            raise StepFailed(f"parameter {name}: {error}") from error
-    return one.parameters(**found)
 
 
 def undoable(playbook: Playbook) -> Collection[str]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 
@@ -53,6 +54,15 @@ def convert(value: Any, type_: Any) -> Any:
             raise msgspec.ValidationError("has to be a duration such as 90s, 5m or 2h")
         return seconds
     return msgspec.convert(value, type_, strict=False)
+
+
+def misfit(error: msgspec.ValidationError, type_: Any) -> str:
+    """Says why ``convert`` took no value of this type, with the nearest of the words it knows."""
+    words = re.match(r"Invalid enum value '(.*?)'", str(error))
+    if words is not None:
+        choices = (get_args(each) for each in (type_, *get_args(type_)) if get_origin(each) is Literal)
+        return f"there is no {words[1]!r}{near(words[1], next(choices, ()))}"
+    return str(error).removeprefix("Expected ").split(" - at ")[0]
 
 
 def variables_of(playbook: Playbook, given: Mapping[str, str]) -> dict[str, Value]:

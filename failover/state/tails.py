@@ -160,7 +160,10 @@ def exported_tails(file: str, alias: str) -> dict[TopicPartition, TailPartition]
     """Reads what an exported tail of a cluster covers; {} without a file. Raises ``StateError``, ``UsageError``."""
     if not file:
         return {}
-    head, partitions = tail_foot(Path(file).expanduser())
+    path = Path(file).expanduser()
+    if not path.is_file():
+        raise UsageError(f"there is no exported tail {file}", hint="a playbook's step tail writes one, and tells where")
+    head, partitions = tail_foot(path)
     if head.cluster != alias:
         raise UsageError(
             f"{file} holds what {head.cluster} alone had, not {alias}", hint="the file of a step tail for this flow"

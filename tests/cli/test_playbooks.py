@@ -324,3 +324,24 @@ def test_playbooks_are_shown_checked_and_rendered(place: Place, capsys: pytest.C
     assert "<script>" in html
     assert json.loads(said("schema"))["title"] == "A failover playbook"
     assert said("validate", book) == ""
+
+
+def test_a_value_no_step_can_use_is_refused_before_anything_begins(place):
+    (place.path / "book.yaml").write_text(
+        'name: gate\ndescription: Looks.\nvars:\n  least: error\n  limit: "-1"\n  look: false\nsteps:\n'
+        "  - {id: first, title: First, uses: command, with: {run: [touch, began], folder: .}}\n"
+        '  - {id: gate, title: Gate, uses: check, with: {checks: [daily], fail_on: "{{ least }}"}}\n'
+        '  - {id: bound, title: Bound, when: "{{ look }}", uses: at-most, with: {value: 1, limit: "{{ limit }}"}}\n'
+    )
+    book = ("--state-dir", str(place.path / "state"), "run", str(place.path / "book.yaml"), "--yes")
+    code, found, err = place.run(*book, "--var", "least=warnin", "--var", "limit=much")
+    assert code == 2
+    assert found["error"]["code"] == "playbook-invalid"
+    said = "fail_on is {{ least }}: there is no 'warnin'; did you mean 'warning'? (step gate)"
+    assert err.startswith(f"error: {said}\nhint: ")
+    assert "limit" not in err  # that step will not come
+    assert place.run(*book, "--var", "least=warnin", "--dry-run")[0] == 2
+    _, _, err = place.run(*book, "--var", "look=true", "--var", "limit=much")
+    assert "limit is {{ limit }}: " in err
+    assert not (place.path / "began").exists()
+    assert not (place.path / "state" / "playbook-runs").exists()

@@ -96,6 +96,7 @@ class Dialer:
     async def _connect(self, address: Address, peer: str, silence: float, pace: Pace | None) -> Connection:
         loop = asyncio.get_running_loop()
         lost = f"cluster {self.alias}: {peer} "
+        hint = f"check that the broker at {address.host}:{address.port} runs and can be reached from here"
         try:
             async with asyncio.timeout(silence):
                 _, connection = await loop.create_connection(
@@ -108,7 +109,11 @@ class Dialer:
                 )
         except TimeoutError as error:
             raise ConnectionLost(
-                f"{lost}did not take a connection within {silence:g} s", alias=self.alias, written=False, silent=True
+                f"{lost}did not take a connection within {silence:g} s",
+                alias=self.alias,
+                written=False,
+                silent=True,
+                hint=hint,
             ) from error
         except ssl.SSLCertVerificationError as error:
             raise refused_tls(self.alias, peer, error.verify_message) from error
@@ -116,7 +121,9 @@ class Dialer:
             raise refused_tls(self.alias, peer, error.reason or str(error)) from error
         except OSError as error:
             reason = error.strerror or str(error)
-            raise ConnectionLost(f"{lost}cannot be connected to: {reason}", alias=self.alias, written=False) from error
+            raise ConnectionLost(
+                f"{lost}cannot be connected to: {reason}", alias=self.alias, written=False, hint=hint
+            ) from error
         return connection
 
     async def _api_versions(self, connection: Connection) -> dict[int, tuple[int, int]]:
