@@ -168,10 +168,7 @@ def _found(
     for view, window in zip(views, windows, strict=True):
         view.add(0, window.covered_to + 1, window.records)
     stamped = not any(window.log_append_time for window in windows)
-    copies = set(views[1].prints)
-    encoded = views[1].headers and sum(each in copies for each in views[0].encoded) > sum(
-        each in copies for each in views[0].prints
-    )
+    encoded = views[1].headers and bool(views[0].copied_encoded(views[1]))
     sides = [
         Side(view.offsets, view.tokens(range(len(view.offsets)), encoded=encoded and view is views[0], stamped=stamped))
         for view in views

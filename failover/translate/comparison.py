@@ -139,12 +139,10 @@ class Case:
             self._settle_encoding()
 
     def _settle_encoding(self) -> None:
-        target = set(self.target.prints)
-        plain = sum(1 for each in self.source.prints if each in target)
-        encoded = sum(1 for each in self.source.encoded if each in target)
-        if plain != encoded:
-            self._encoded, self._encoding_open = encoded > plain, False
-            self.source.encode = self._encoded
+        encoded = self.source.copied_encoded(self.target)
+        if encoded is not None:
+            self._encoded, self._encoding_open = encoded, False
+            self.source.encode = encoded
 
     def strip(self, side: str, start: int, stop: int) -> Strip:
         """Returns the read records of one side in [start, stop)."""

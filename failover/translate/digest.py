@@ -72,6 +72,16 @@ class LogView:
         self._begins[first:last] = [start]
         self._ends[first:last] = [stop]
 
+    def copied_encoded(self, copies: LogView) -> bool | None:
+        """Says whether more of these records are among the copies with encoded headers than as they are.
+
+        None where as many are: nobody can tell yet.
+        """
+        found = set(copies.prints)
+        plain = sum(1 for each in self.prints if each in found)
+        encoded = sum(1 for each in self.encoded if each in found)
+        return None if plain == encoded else encoded > plain
+
     def missing(self, start: int, stop: int) -> list[tuple[int, int]]:
         """Returns the parts of [start, stop) that have not been read."""
         at = bisect_right(self._ends, start)
