@@ -215,9 +215,9 @@ class Side:
         to so many bytes. ``transactions``: (records, committed) per transaction, repeated until
         ``count`` is reached. Other keywords are producer settings (``compression_type="zstd"``).
         """
-        places = [partition] if partition is not None else self.partitions(topic)
-        if not places:
-            raise LabError(f"{self.alias}: topic {topic} does not exist")
+        # any broker answers, also one that has not heard yet of a topic another one knows
+        known = f"topic {topic} has a partition with a leader"
+        places = [partition] if partition is not None else self.until(lambda: self.partitions(topic), what=known)
         sent: list[Produced | None] = [None] * count
         faults: list[str] = []
         if transactions:

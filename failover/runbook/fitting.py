@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import msgspec
@@ -11,7 +11,7 @@ from failover.errors import PlaybookInvalid, StepFailed
 from failover.runbook.engine import holds
 from failover.runbook.kinds import Kind, kind
 from failover.runbook.playbook import Action, Playbook, Step, Value
-from failover.runbook.references import Unresolved, resolve
+from failover.runbook.references import Unresolved, references, resolve
 from failover.runbook.variables import convert, misfit
 
 
@@ -34,18 +34,26 @@ def require_fitting(playbook: Playbook, variables: Mapping[str, Value]) -> None:
     What refers to an earlier step's result is seen when that is there.
     """
     wrong: dict[str, str] = {}
+    never: set[str] = set()
     for step in playbook.steps:
-        if _may_come(step, variables):
-            for text in _misfits(step, variables):
-                wrong.setdefault(text, step.id)
+        if not _may_come(step, variables, never):
+            never.add(step.id)
+            continue
+        for text in _misfits(step, variables):
+            wrong.setdefault(text, step.id)
     if wrong:
         said = "\n".join(f"{text} (step {where})" for text, where in wrong.items())
         raise PlaybookInvalid(said, hint=f"--var NAME=VALUE; failover playbook show {playbook.name}")
 
 
-def _may_come(step: Step, variables: Mapping[str, Value]) -> bool:
+def _may_come(step: Step, variables: Mapping[str, Value], never: Collection[str]) -> bool:
+    """Says whether a step's turn may come; ``never``: earlier steps whose turn does not, so that they have no result."""
+    if step.when is None:
+        return True
+    if any(reference.step in never for reference in references([step.when.value, step.when.equals])):
+        return False  # the engine passes over what asks for a result that is not there
     try:
-        return step.when is None or holds(step.when, variables, {})
+        return holds(step.when, variables, {})
     except Unresolved:
         return True  # an earlier step decides
 
