@@ -47,7 +47,7 @@ def require_fitting(playbook: Playbook, variables: Mapping[str, Value]) -> None:
 
 
 def _may_come(step: Step, variables: Mapping[str, Value], never: Collection[str]) -> bool:
-    """Says whether a step's turn may come; ``never``: earlier steps whose turn does not, so that they have no result."""
+    """Says whether a step's turn may come; ``never``: earlier steps that are passed over and so have no result."""
     if step.when is None:
         return True
     if any(reference.step in never for reference in references([step.when.value, step.when.equals])):
