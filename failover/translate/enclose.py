@@ -75,6 +75,7 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
         if pair.source >= upstream
         and (once or not (_of_a_log_before(case, pair, told=pair in synced) or _again_later(case, pair)))
     }
+    last.update(_seen_again(case, [pair for pair in certain if last.get(pair.source) == pair.target], targets))
     ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
     unclear = 0
     following: Pair | None = None
@@ -131,17 +132,42 @@ def _lost_below(strip: Strip, source: int, upstream: int) -> int:
     return max(0, min(source, upstream) - below - 1)
 
 
-def told_again(case: Case, upstream: int, targets: list[Need]) -> list[Need]:
-    """Returns the source records of syncs in ``targets`` that a later run copied once more, if they are still there."""
+def told_again(case: Case, upstream: int, region: Region, targets: list[Need]) -> list[Need]:
+    """Returns the source records of the region's and ``targets``' syncs that a later run may have copied once more.
+
+    Its own syncs say so, or it lost the first of them, so that only the place where it began shows: a break.
+    """
     syncs = case.syncs
-    if syncs is None or len(syncs.starts) == 1:
+    if syncs is None or (len(syncs.starts) == 1 and not syncs.breaks.after):
         return []
-    found = []
+    last = syncs.breaks.after[-1] if syncs.breaks.after else -1
+    indexes = {region.sync + 1} if 0 <= region.sync < len(syncs) - 1 else set()
     for need in targets:
-        for index in range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)):
-            pair = case.pair(index)
-            if pair.source >= upstream and _reached_again(case, pair) is not None:
-                found.append(Need("source", pair.source, pair.source + 1))
+        indexes.update(range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)))
+    pairs = [(index, case.pair(index)) for index in sorted(indexes)]
+    return [
+        Need("source", pair.source, pair.source + 1)
+        for index, pair in pairs
+        if pair.source >= upstream and (index <= last or _reached_again(case, pair) is not None)
+    ]
+
+
+def _seen_again(case: Case, pairs: Sequence[Pair], targets: list[Need]) -> dict[int, int]:
+    """Returns the last copies of syncs' source records that were read in ``targets`` beyond the syncs' own.
+
+    A sync may lie outside the source window, so that its record is among none of the pairs there.
+    """
+    alike = case.alike()
+    sources: dict[int, int] = {}
+    found: dict[int, int] = {}
+    for pair in pairs:
+        token = case.token("source", pair.source)
+        if token is not None and token not in alike and token == case.token("target", pair.target):
+            sources[token], found[pair.source] = pair.source, pair.target
+    for need in targets if sources else ():
+        for offset, token in zip(*case.strip("target", need.start, need.stop), strict=True):
+            if (source := sources.get(token)) is not None:
+                found[source] = max(offset, found[source])
     return found
 
 

@@ -40,7 +40,7 @@ def place(case: Case, upstream: int) -> Placing:
                 return answer
             blind += sum(need.stop - need.start for need in later)
             later = []
-        yield from case.read([source, target, *later, *told_again(case, upstream, [target, *later])])
+        yield from case.read([source, target, *later, *told_again(case, upstream, region, [target, *later])])
         yield from case.read(disputed(case, [target, *later], source))
         if case.fault is not None or not _verified(case, region):
             return answer
