@@ -67,7 +67,7 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
             case.distrusted = True
             return None
     order = [pairs[at] for at in sorted(pairs)]
-    once = case.syncs is None or len(case.syncs.starts) == 1
+    once = case.syncs is None or not case.syncs.breaks.after
     synced = set(certain)
     last = {
         pair.source: pair.target
@@ -138,9 +138,9 @@ def told_again(case: Case, upstream: int, region: Region, targets: list[Need]) -
     Its own syncs say so, or it lost the first of them, so that only the place where it began shows: a break.
     """
     syncs = case.syncs
-    if syncs is None or (len(syncs.starts) == 1 and not syncs.breaks.after):
+    if syncs is None or not syncs.breaks.after:
         return []
-    last = syncs.breaks.after[-1] if syncs.breaks.after else -1
+    last = syncs.breaks.after[-1]
     indexes = {region.sync + 1} if 0 <= region.sync < len(syncs) - 1 else set()
     for need in targets:
         indexes.update(range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)))
@@ -222,11 +222,13 @@ def _reached_again(case: Case, pair: Pair) -> Need | None:
     A run copies everything from where it begins, so it copied the record, too, if the source still had it.
     """
     syncs, upstream = case.syncs, pair.source
-    if syncs is None or len(syncs.starts) == 1:
+    if syncs is None or not syncs.breaks.after:
         return None
+    following = bisect_right(syncs.downs, pair.target)
     for history in range(len(syncs.starts) - 1, -1, -1):
         first, beyond = syncs.bounds_of(history)
-        if syncs.downs[first] <= pair.target:
+        first = max(first, following)
+        if first >= beyond:
             return None
         if syncs.ups[first] <= upstream <= syncs.ups[beyond - 1]:
             index = bisect_right(syncs.ups, upstream, first, beyond) - 1

@@ -20,6 +20,7 @@ def place(case: Case, upstream: int) -> Placing:
     """
     ahead = case.copies_again_below(upstream)
     region = _region_once(case, upstream) if ahead else _region(case, upstream)
+    yield from _holes(case, upstream, region)
     later = _unpassed(case) if ahead else _later(case, upstream, region)
     blind = 0
     answer: Translation | None = None
@@ -165,6 +166,31 @@ def _window(case: Case, upstream: int, region: Region, width: int) -> tuple[Need
     return source, target
 
 
+def _holes(case: Case, upstream: int, region: Region) -> Generator[list[Need], None, None]:
+    """Counts which source offsets hold no record within breaks that matter only where they lack enough of them.
+
+    What a break has room for is counted in offsets by the syncs. Transaction markers and compacted records within it
+    leave room for as many records copied twice. Where that is too much to read, all of them may be missing.
+    """
+    syncs = case.syncs
+    if syncs is None or not case.source_readable:
+        return
+    while True:
+        known = case.lacking
+        found = [after for after, _ in syncs.recopies(upstream, max(region.sync, 0), lacking=known, own=True)]
+        wanted = {
+            after: Need("source", syncs.ups[after] + 1, syncs.ups[after + 1]) for after in found if after not in known
+        }
+        if not wanted:
+            return
+        affordable = case.affords(wanted.values())
+        if affordable:
+            yield from case.read(wanted.values())
+        for after, (_, start, stop) in wanted.items():
+            there = case.source.count(start, stop) if affordable and case.fault is None else 0
+            case.lacking[after] = max(0, stop - start - there)
+
+
 def _later(case: Case, upstream: int, region: Region) -> list[Need]:
     """Returns where runs that began at or below ``upstream`` may have copied it once more, beyond the region."""
     syncs, end = case.syncs, case.bounds.target_end
@@ -173,7 +199,7 @@ def _later(case: Case, upstream: int, region: Region) -> list[Need]:
         return [Need("target", case.bounds.target_start, end)]
     found = [
         Need("target", syncs.downs[after], syncs.downs[after + 1] + 1)
-        for after, _ in syncs.recopies(upstream, max(region.sync, 0))
+        for after, _ in syncs.recopies(upstream, max(region.sync, 0), lacking=case.lacking)
         if after != region.sync
     ]
     if case.tail and region.stop < end:

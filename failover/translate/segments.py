@@ -18,7 +18,7 @@ from __future__ import annotations
 
 from array import array
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from itertools import compress, islice, pairwise
 from operator import le, lt, sub
 from typing import NamedTuple
@@ -30,7 +30,8 @@ class Breaks(NamedTuple):
     ``after``: index of the sync before it. ``extra``: the most records in it that are copies
     beyond the first ones (hence also the most its tail can reach beyond the span). ``upto``: the
     upstream offset that a recopied head in it must have reached. ``front``: place in the frontier
-    columns beyond which its tail may have reached. ``largest``: the largest ``extra``.
+    columns beyond which its tail may have reached. ``largest``: the largest ``extra``. ``widest``: the most source
+    offsets that one spans.
     """
 
     after: array[int]
@@ -38,6 +39,7 @@ class Breaks(NamedTuple):
     upto: array[int]
     front: array[int]
     largest: int
+    widest: int
 
 
 class Syncs:
@@ -136,13 +138,13 @@ class Syncs:
 
     def _find_breaks(self) -> Breaks:
         ups, downs = self.ups, self.downs
-        found = Breaks(array("q"), array("q"), array("q"), array("q"), 0)
+        found = Breaks(array("q"), array("q"), array("q"), array("q"), 0, 0)
         deltas = array("q", map(sub, downs, ups))
         if len(self.starts) == 1 and not any(map(lt, deltas, islice(deltas, 1, None))):
             self._front_ups, self._front_data = ups, downs
             return found
         front_ups, front_data = array("q", ups[:1]), array("q", [0])
-        front, data = ups[0], 0
+        front, data, widest = ups[0], 0, 0
         for index, ((up, next_up), (down, next_down)) in enumerate(zip(pairwise(ups), pairwise(downs), strict=True)):
             step, rise = next_down - down, next_up - up
             before = len(front_ups) - 1
@@ -156,8 +158,9 @@ class Syncs:
                 found.extra.append(step - max(rise, 1))
                 found.upto.append(next_up)
                 found.front.append(before if rise <= 0 else len(front_ups) - 1)
+                widest = max(widest, rise)
         self._front_ups, self._front_data = front_ups, front_data
-        return found._replace(largest=max(found.extra, default=0))
+        return found._replace(largest=max(found.extra, default=0), widest=widest)
 
     def data_between(self, low: int, high: int) -> int:
         """Returns how many data records with an upstream offset in [low, high) were mirrored, at least.
@@ -170,19 +173,27 @@ class Syncs:
         last = bisect_left(self._front_ups, high) - 1
         return 0 if last < first else self._front_data[last] - self._front_data[first] + 1
 
-    def recopies(self, upstream: int, index: int) -> Iterator[tuple[int, int]]:
+    def recopies(
+        self, upstream: int, index: int, *, lacking: Mapping[int, int] | None = None, own: bool = False
+    ) -> Iterator[tuple[int, int]]:
         """Yields the breaks from sync ``index`` on that may hold consumed records again: (sync before, most of them).
 
         A run that restarts below the committed offset copies everything from there on again, so a
         break holds consumed records only if it has room for all that lies between the committed
-        offset and where the break ends.
+        offset and where the break ends. Source offsets within a break that hold no record leave more room:
+        ``lacking`` says of a break, by the sync before it, how many these are; of others none are known, and with
+        ``own`` a break may be made of nothing else.
         """
-        breaks = self.breaks
+        breaks, known, above = self.breaks, lacking or {}, 0
+        most = breaks.largest + (breaks.widest if known or own else 0)
         for at in range(bisect_left(breaks.after, index), len(breaks.after)):
-            after, between = breaks.after[at], self.data_between(upstream, breaks.upto[at])
-            if breaks.extra[at] > between:
-                yield after, breaks.extra[at] - between
-            elif between > breaks.largest and after >= self.starts[-1]:
+            after = breaks.after[at]
+            between = self.data_between(upstream, breaks.upto[at]) - above
+            room = breaks.extra[at] + known.get(after, max(0, self.ups[after + 1] - self.ups[after] - 1) if own else 0)
+            above += known.get(after, 0)
+            if room > between:
+                yield after, room - between
+            elif between > most and after >= self.starts[-1]:
                 break
 
     def usable_to(self) -> int:

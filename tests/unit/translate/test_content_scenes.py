@@ -105,6 +105,31 @@ def test_runs_killed_while_copying(lost: bool, transactions: bool) -> None:
     nothing_is_read_again(world, groups(world, 30))
 
 
+@pytest.mark.parametrize("tail", [10, 300], ids=["nothing unseen", "an unseen tail"])
+def test_a_transactional_topic_whose_new_run_got_its_syncs_through_late(tail: int) -> None:
+    """Syncs of other partitions had all ten places: the new run's first one is beyond what the old one had reached.
+
+    What lies between is a break whose room, counted in offsets, is smaller by its transaction markers than it is.
+    """
+    world = World(lag_max=100)
+    for number in range(90):
+        world.transaction(5 if number % 3 == 0 else 10, abort=number % 3 == 0)
+    world.copy(356)
+    world.flush()
+    world.land()
+    world.copy(300)
+    world.in_flight = 0
+    world.copy(tail)
+    world.kill()
+    for number in range(60):
+        world.transaction(10 if number % 2 else 5, abort=number % 2 == 0)
+    world.copy(500)
+    world.in_flight = 10
+    mirror_all(world)
+    marks = [mark for mark in range(5, len(world.source), 13) if world.source[mark] is not None]
+    nothing_is_read_again(world, marks)
+
+
 def test_a_killed_run_that_left_no_sync() -> None:
     world = World(lag_max=100, land_every=10_000, in_flight=10)
     world.produce(6_000)
