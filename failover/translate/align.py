@@ -102,7 +102,11 @@ def settle(
         first += 1
     if first == len(tokens):
         return Settled(high.target, 0)
-    doubt = sum(1 for token in tokens[first:] if lost or token in consumed or token not in unread)
+    doubt, left = 0, Counter(source.tokens[split:])
+    for token in tokens[first:]:
+        # what is there more often than unread records like it is, in part, a consumed one copied again
+        doubt += lost or token in consumed or left[token] <= 0
+        left[token] -= 1
     if not doubt:
         return Settled(offsets[first], 0)
     if low is not None and high.target - low.target == high.source - low.source == len(offsets) + 1:

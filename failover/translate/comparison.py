@@ -41,8 +41,8 @@ class Case:
     ``limit``: no answer may lie beyond this target offset, because records beyond ``newest`` lie
     there already (the mirror is copying again); None when there is no such limit. ``wall``: the target offset
     from which on nothing is known to be a copy of what; no answer is looked for beyond. ``ceilings``: by
-    committed offset, no answer may lie beyond, because an unread record's last copy lies there. ``lacking``: by the
-    sync before a break, how many source offsets within it hold no record. ``unsure``:
+    committed offset, the pair beyond which no answer may lie, because it is an unread record's last copy.
+    ``lacking``: by the sync before a break, how many source offsets within it hold no record. ``unsure``:
     whether the mirror copies again could not be found out and the syncs give cause for doubt. ``fault``: why
     reading ended early.
     ``distrusted``: a sync's two records differ, so no sync is used. ``own``: index of the first sync that is of the
@@ -79,7 +79,7 @@ class Case:
         self.tail: list[Pair] = []
         self.unsure = False
         self.wall: int | None = None
-        self.ceilings: dict[int, int] = {}
+        self.ceilings: dict[int, Pair] = {}
         self.lacking: dict[int, int] = {}
         self._verified: set[int] = set()
         self._encoded = False

@@ -125,7 +125,8 @@ def _best(question: Question, case: Case, upstream: int, content: Translation | 
         answer = _bounded(answer, answer.offset, max((answer.reread_max or 0) + again, floor))
     highest = end = question.bounds.target_end
     if not case.drained(upstream):
-        highest = case.ceilings.get(upstream, end)
+        ceiling = case.ceilings.get(upstream)
+        highest = end if ceiling is None else ceiling.target
         if case.limit is not None and not (repeating and answer is content):
             highest = min(highest, case.limit)
     if answer.offset is not None and answer.offset > highest:

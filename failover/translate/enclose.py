@@ -53,7 +53,7 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
     if len(targets) == 1 and region.sync >= 0:
         target = case.strip("target", targets[0].start, targets[0].stop)
         if (near := _in_step(case, upstream, certain, strip, target)) is not None:
-            case.ceilings[upstream] = near.ceiling
+            case.ceilings[upstream] = near.high
             return near
     told = {pair for pair in certain if pair.source >= 0 and pair.source != case.bounds.source_end}
     strip = _with_lost(case, strip, certain)
@@ -76,7 +76,9 @@ def enclose(case: Case, upstream: int, region: Region, targets: list[Need], sour
         and (once or not (_of_a_log_before(case, pair, told=pair in synced) or _again_later(case, pair)))
     }
     last.update(_seen_again(case, [pair for pair in certain if last.get(pair.source) == pair.target], targets))
-    ceiling = case.ceilings[upstream] = min(last.values(), default=case.bounds.target_end)
+    nobody = Pair(case.bounds.target_end, upstream)
+    case.ceilings[upstream] = min((Pair(at, source) for source, at in last.items()), default=nobody)
+    ceiling = case.ceilings[upstream].target
     unclear = 0
     following: Pair | None = None
     if case.copies_again_below(upstream):

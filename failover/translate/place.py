@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Generator
+from itertools import islice
 
 from failover.model.translation import Precision, Proof, Translation
 from failover.translate.align import EMPTY, Pair, Settled, settle
@@ -48,6 +49,9 @@ def place(case: Case, upstream: int) -> Placing:
         enclosing = enclose(case, upstream, region, [target, *later], source)
         if case.distrusted:
             return None
+        if upstream in case.ceilings and (enclosing is None or enclosing.ceiling < enclosing.high.target):
+            yield from _lower_ceiling(case, upstream)
+            enclosing = enclosing and enclosing._replace(ceiling=case.ceilings[upstream].target)
         if enclosing is not None:
             settled = yield from _settle(case, upstream, enclosing, width)
             if settled is not None:
@@ -120,7 +124,12 @@ def _nothing_unread(case: Case, upstream: int, region: Region, source: Need, tar
     end = case.bounds.target_end
     if not case.drained(upstream):
         unread = set(case.strip("source", upstream, source.stop).tokens)
-        if region.high is not None or not unread or case.ceilings.get(upstream, 0) < end:
+        if (
+            region.high is not None
+            or not unread
+            or upstream not in case.ceilings
+            or case.ceilings[upstream].target < end
+        ):
             return None
         if any(not unread.isdisjoint(case.strip("target", need.start, need.stop).tokens) for need in targets):
             return None
@@ -264,6 +273,37 @@ def _verified(case: Case, region: Region) -> bool:
     following = region.sync + 1 if region.sync >= 0 else case.own
     indexes = [index for index in (region.sync, following) if 0 <= index < len(case.syncs)]
     return all(case.verify(index) for index in indexes)
+
+
+def _lower_ceiling(case: Case, upstream: int) -> Generator[list[Need], None, None]:
+    """Moves a ceiling down to the first record of its run that may be unread although it pairs with none.
+
+    It is like others, or the source has lost it. Invariant: the run that copied the ceiling's record copied the unread
+    ones before it right before it: at most as many records as there are source offsets from ``upstream`` to it. Where
+    a consumed record lies among these, they begin after that.
+    """
+    place, source = case.ceilings[upstream]
+    if source <= upstream or not case.source_readable:
+        return
+    below = case.clip("source", upstream, source)
+    most = reach = source - upstream
+    while True:
+        back = case.clip("target", place - reach, place)
+        if not case.affords([below, back]):
+            case.ceilings[upstream] = Pair(back.start, upstream)
+            return
+        yield from case.read([below, back])
+        first = back.start <= case.bounds.target_start
+        if case.fault is not None or first or case.target.count(back.start, place) >= most:
+            break
+        reach *= 2
+    alike = case.alike()
+    consumed = set(case.strip("source", 0, upstream).tokens).difference(case.strip("source", upstream, source).tokens)
+    for offset, token in islice(reversed(list(zip(*case.strip("target", back.start, place), strict=True))), most):
+        if token not in consumed:
+            case.ceilings[upstream] = Pair(offset, upstream)
+        elif token not in alike:
+            break
 
 
 def _settle(case: Case, upstream: int, enclosing: Enclosing, width: int) -> Generator[list[Need], None, Settled | None]:

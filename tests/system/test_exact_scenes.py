@@ -54,11 +54,7 @@ def copied(pair: Pair, flow: str, topic: str) -> bool:
 
 @pytest.fixture(scope="module")
 def hard(pair: Pair) -> Iterator[Hard]:
-    # Killed as long after its start as one that looks for plugins as it does by default.
-    slow = {f"{alias}.plugin.discovery": "hybrid_warn" for alias in ("ks", "kt")}
-    options = MirrorOptions(
-        topics=r"k\..*", groups=r"k-.*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1, settings=slow
-    )
+    options = MirrorOptions(topics=r"k\..*", groups=r"k-.*", checkpoint_seconds=1, refresh_seconds=1, flush_seconds=1)
     compact = {"cleanup.policy": "compact", "segment.ms": "200", "min.cleanable.dirty.ratio": "0.01"}
     for topic, number in TOPICS.items():
         pair.create_topic("a", topic, number, config=compact if topic == "k.compact" else None)
