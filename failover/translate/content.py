@@ -26,8 +26,8 @@ headers; so a pair is false only if its true original was not read, or is gone a
 a later one: the cleaner and retention take the earlier). Between syncs a window is wider than the uncertainty of
 its place, so it holds the original. Breaks hold what came from elsewhere: the originals of all they can hold are read,
 else they are not compared (``place``). Records that pair with nothing count as unread where the answer is
-looked for, and as read again in ``reread_max``. ``reread_max`` beyond what was read rests on the counting of
-``sync_rule``.
+looked for, and as read again in ``reread_max``. What a break has room for is counted in records, not offsets,
+wherever that could matter (``place``). ``reread_max`` beyond what was read rests on the counting of ``sync_rule``.
 """
 
 from __future__ import annotations

@@ -14,8 +14,9 @@ been outnumbered yet by what was mirrored since limits the answer to syncs befor
 The counting, and with it each ``reread_max`` here, rests on one condition: no span between
 neighbouring syncs both lacks source offsets and contains records copied twice, and the stretch
 beyond the newest sync contains none copied twice (MM2 writes a sync for the first record
-of every run; at most ten a task are lost with a kill). Where this fails, a span looks clean
-that is not. Comparing records (``content``) closes it.
+of every run; but while ten of a task's are in flight a later one of the partition replaces it, and ten are lost with
+a kill). Where this fails, a span looks clean that is not, or has room for more copies than its offsets tell. Comparing
+records (``content``) closes the second and finds the first among what it reads.
 """
 
 from __future__ import annotations
