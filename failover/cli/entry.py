@@ -98,6 +98,8 @@ def report(error: BaseException, settings: Settings, arguments: Sequence[str]) -
         traceback.print_exception(error, file=sys.stderr)
     from failover.report.inert import inert_line
 
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):
+        print(error.format_message(), end="\n\n", file=sys.stderr)
     print(f"error: {inert_line(message)}", file=sys.stderr)
     if hint:
         print(f"hint: {inert_line(hint)}", file=sys.stderr)
@@ -118,6 +120,8 @@ def describe(error: BaseException) -> tuple[str, str, str, int]:
         return error.code, error.message, error.hint, error.exit_code
     if isinstance(error, (KeyboardInterrupt, click.exceptions.Abort)):
         return Interrupted.code, "interrupted", "", 130
+    if isinstance(error, click.exceptions.NoArgsIsHelpError):  # its message is the whole help
+        return UsageError.code, f"{error.ctx.command_path} wants a command", "the list above has them", 2
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "failover"
         return UsageError.code, error.format_message().replace("\n", " "), f"{where} --help lists what it takes", 2

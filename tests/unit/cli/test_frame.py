@@ -80,6 +80,21 @@ def test_usage_errors_are_one_error_and_one_hint_and_exit_2(
     assert error in lines[0]
 
 
+@pytest.mark.parametrize("arguments", [[], ["lab"], ["lab", "fault"], ["config"], ["--state-dir", "x", "playbook"]])
+def test_without_a_command_the_help_comes_as_it_is_before_the_error(
+    arguments: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main(arguments)
+    captured = capsys.readouterr()
+    assert (ended.value.code, captured.out) == (2, "")
+    lines = captured.err.splitlines()
+    assert lines[0].startswith("Usage: failover") and "Commands:" in lines
+    assert lines[-2].startswith("error: failover") and lines[-2].endswith(" wants a command")
+    assert lines[-1] == "hint: the list above has them"
+    assert max(map(len, lines)) <= 100
+
+
 def test_with_format_json_the_error_is_also_an_object_on_stdout(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit):
         main(["plam", "--format", "json"])
