@@ -153,11 +153,13 @@ def identity_loop(config: Config) -> Iterator[Finding]:
 def checkpoints_off(config: Config) -> Iterator[Finding]:
     """No checkpoints are written: with the source gone, nobody can say where its groups stood."""
     for flow in config.enabled_flows:
-        if flow.has(CHECKPOINT) and flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"].trimmed == "false":
+        if flow.has(CHECKPOINT) and flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"].trimmed.lower() == "false":
             setting = flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"]
             message = (
                 f"{flow.name} writes no checkpoints: with {flow.source.alias} gone its groups' offsets are gone too"
             )
+            if flow.connectors[CHECKPOINT]["sync.group.offsets.enabled"].trimmed.lower() == "true":
+                message += "; nor are group offsets synced, which needs them, though sync.group.offsets.enabled is true"
             remedy = "set emit.checkpoints.enabled = true (MM2 3.9 and later refuses false), or run failover checkpoint"
             yield Finding("checkpoints-off", Severity.WARNING, _place(setting, config), message, remedy)
 

@@ -171,8 +171,13 @@ class FlowConfig(msgspec.Struct, frozen=True):
 
     @property
     def sync_group_offsets_enabled(self) -> bool:
-        """Tells whether MM2 itself commits offsets of idle groups on the target."""
-        return self.connectors[CHECKPOINT].boolean("sync.group.offsets.enabled")
+        """Tells whether MM2 itself commits offsets of idle groups on the target.
+
+        The task that would do it is there only where checkpoints are written (MM2: MirrorCheckpointConnector).
+        """
+        checkpoint = self.connectors[CHECKPOINT]
+        emits = self.emit_checkpoints_enabled and self.emit_checkpoints_interval_seconds >= 0
+        return checkpoint.boolean("sync.group.offsets.enabled") and emits
 
     @property
     def sync_group_offsets_interval_seconds(self) -> int:

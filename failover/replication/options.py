@@ -107,10 +107,11 @@ def read_restart(config: Config) -> Restart:
 
 
 def _refresh(flow: FlowConfig) -> float:
-    """Gives the seconds between two looks at the topics, infinity where they are switched off."""
-    if not flow.connectors[SOURCE].boolean("refresh.topics.enabled"):
+    """Gives the seconds between two looks at the topics, infinity where they are switched off (MM2: Scheduler)."""
+    seconds = flow.refresh_topics_interval_seconds
+    if not flow.connectors[SOURCE].boolean("refresh.topics.enabled") or seconds < 0:
         return float("inf")
-    return float(flow.refresh_topics_interval_seconds)
+    return float(seconds)
 
 
 def _integer(settings: Settings, key: str, default: int) -> int:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator
 
 from aiohttp import web
 
@@ -29,7 +29,7 @@ def application(
     *,
     metrics: Callable[[], str],
     health: Callable[[], str],
-    routes: Iterable[web.AbstractRouteDef] = (),
+    routes: Iterable[web.RouteDef] = (),
 ) -> web.Application:
     """Makes the application: ``/metrics``, ``/health`` and ``routes``, behind the guard.
 
@@ -48,8 +48,16 @@ def application(
         return web.json_response({"status": state, "message": message}, status=status)
 
     found = web.Application(middlewares=[as_json, guard(settings)], client_max_size=_LARGEST_BODY)
-    found.add_routes([web.get("/metrics", show_metrics), web.get(HEALTH, show_health), *routes])
+    own = [web.get("/metrics", show_metrics), web.get(HEALTH, show_health)]
+    found.add_routes(each for route in (*own, *routes) for each in _also_with_slash(route))
     return found
+
+
+def _also_with_slash(route: web.RouteDef) -> Iterator[web.RouteDef]:
+    """Gives a route, and the same with a slash at its end, which Kafka Connect takes as well."""
+    yield route
+    if not route.path.endswith("/"):
+        yield web.RouteDef(route.method, f"{route.path}/", route.handler, route.kwargs)
 
 
 @contextlib.asynccontextmanager

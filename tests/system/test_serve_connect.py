@@ -101,6 +101,8 @@ READING = (
     "/connectors/{c}/tasks/0/status",
     "/connectors/{c}/offsets",
     "/connectors/{c}/topics",
+    "/connectors/{c}/status/",
+    "/connectors/{c}/",
 )
 
 
@@ -115,6 +117,8 @@ def test_lists(both: Both) -> None:
     assert status == wanted
     names = {both.name(kind) for kind in KINDS.values()}
     assert names <= set(ours) & set(theirs)
+    (status, _), (wanted, _) = both.each("GET", "/connectors/")
+    assert status == wanted == 200
     for query in ("expand=status", "expand=info", "expand=info&expand=status"):
         (status, ours), (wanted, theirs) = both.each("GET", f"/connectors?{query}")
         assert status == wanted

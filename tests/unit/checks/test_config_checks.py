@@ -155,7 +155,11 @@ def test_a_policy_of_somebody_elses(tmp_path):
 
 def test_no_flow_and_no_checkpoints(tmp_path):
     assert "no-flow" in found(load(tmp_path, PAIR.replace(".enabled", ".enable")))
-    assert "checkpoints-off" in found(load(tmp_path, f"{PAIR}emit.checkpoints.enabled = false"))
+    off = f"{PAIR}emit.checkpoints.enabled = false\n"
+    assert "sync.group.offsets" not in found(load(tmp_path, off))["checkpoints-off"].message
+    assert "sync.group.offsets.enabled is true" in (
+        found(load(tmp_path, f"{off}sync.group.offsets.enabled = true"))["checkpoints-off"].message
+    )
 
 
 def test_findings_are_sorted_by_weight_then_line():

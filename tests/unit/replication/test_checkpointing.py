@@ -55,6 +55,10 @@ def test_defaults(tmp_path: Path) -> None:
         ({"emit.checkpoints.enabled": "false"}, 1),
         ({"a->b.emit.checkpoints.interval.seconds": "-1"}, 1),
         ({"sync.group.offsets.enabled": "true"}, 3),
+        ({"sync.group.offsets.enabled": "true", "a->b.sync.group.offsets.interval.seconds": "-1"}, 2),
+        # MM2 (MirrorCheckpointConnector.taskConfigs): without checkpoints there is no task that could sync
+        ({"sync.group.offsets.enabled": "true", "emit.checkpoints.enabled": "false"}, 1),
+        ({"sync.group.offsets.enabled": "true", "emit.checkpoints.interval.seconds": "-1"}, 1),
         ({"failover.checkpoint.enabled": "false", "sync.group.offsets.enabled": "true"}, 0),
     ],
 )

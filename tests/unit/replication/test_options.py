@@ -105,6 +105,8 @@ def test_the_settings_of_the_mirrors_producer(tmp_path):
 def test_looks_at_topics_may_be_switched_off(tmp_path):
     assert options(tmp_path, "refresh.topics.interval.seconds = 7\n").refresh_seconds == 7.0
     assert math.isinf(options(tmp_path, "refresh.topics.enabled = false\n").refresh_seconds)
+    # MM2 (Scheduler): what has a negative interval is never done
+    assert math.isinf(options(tmp_path, "refresh.topics.interval.seconds = -1\n").refresh_seconds)
 
 
 @pytest.mark.parametrize(

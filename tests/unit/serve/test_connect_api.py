@@ -53,6 +53,21 @@ def test_reading(tmp_path):
     assert found[f"{ONE}/topics"] == {SOURCE: {"topics": ["A.orders"]}}
 
 
+@pytest.mark.parametrize(
+    "path", ["/connectors", ONE, f"{ONE}/status", f"{ONE}/offsets", "/connector-plugins", "/health"]
+)
+def test_a_slash_at_the_end_changes_nothing(tmp_path, path):
+    made = board(tmp_path, flow())
+    assert call(made, "GET", f"{path}/") == call(made, "GET", path)
+    assert call(made, "GET", f"{path}//")[0] == 404
+
+
+def test_a_slash_at_the_end_of_a_verb(tmp_path):
+    made = board(tmp_path, flow())
+    assert call(made, "PUT", f"{ONE}/pause/") == (202, None)
+    assert call(made, "POST", "/connectors/", {})[0] == 405
+
+
 def test_expand(tmp_path):
     made = board(tmp_path, flow())
     _, both = call(made, "GET", "/connectors?expand=status&expand=info&expand=else")
