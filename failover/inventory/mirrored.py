@@ -29,7 +29,7 @@ def mirrored_topics(
     found: dict[str, str] = {}
     for topic in target_topics:
         source_topic = flow.source_topic(topic)
-        if source_topic is None or not _may_be_mirrored(flow, topic):
+        if source_topic is None or not may_be_mirrored(flow, topic):
             continue
         evident = topic in checkpointed or source_topic in synced
         known = names_tell or (source_topics is not None and source_topic in source_topics)
@@ -60,7 +60,7 @@ def brought_back(
     found: dict[str, str] = {}
     for topic in sorted(source_topics):
         original = opposite.source_topic(topic)
-        if original is None or not _may_be_mirrored(opposite, topic):
+        if original is None or not may_be_mirrored(opposite, topic):
             continue
         if names_tell or (original in synced and original in target_topics):
             found[original] = topic
@@ -82,6 +82,7 @@ def foreign_owners(mirrored: Collection[str], evidence: Mapping[str, Collection[
     return owners
 
 
-def _may_be_mirrored(flow: Flow, topic: str) -> bool:
+def may_be_mirrored(flow: Flow, topic: str) -> bool:
+    """Says whether a topic of the target can be a copy of data: none that MM2, Kafka or this tool keeps there."""
     policy = flow.policy
     return not (policy.is_internal_topic(topic) or policy.is_heartbeats_topic(topic) or flow.topics.is_own(topic))

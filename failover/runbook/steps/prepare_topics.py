@@ -8,6 +8,7 @@ import msgspec
 
 from failover.errors import StepFailed
 from failover.inventory.flow import flow_of
+from failover.inventory.mirrored import may_be_mirrored
 from failover.kafka.port import Cluster
 from failover.model.cluster import TopicInfo
 from failover.model.names import Fault
@@ -108,7 +109,7 @@ def _models(given: PrepareTopics, context: Context) -> tuple[dict[str, str], Clu
     reach = context.reach
     flow = flow_of(reach.flow.config, reach.flow.selected)
     if given.like == "copies":
-        brought = {flow.source_topic(topic): topic for topic in sorted(reach.target.topics())}
+        brought = {flow.source_topic(topic): topic for topic in sorted(reach.target.topics()) if may_be_mirrored(flow, topic)}
         copies = {
             name: topic
             for name, topic in brought.items()

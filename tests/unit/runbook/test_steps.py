@@ -387,6 +387,12 @@ class TestPreparing:
         said = failure(scene.run(step))
         assert said == "topic orders has 2 partitions on the target, 3 in its copy"
 
+    def test_what_mm2_keeps_on_the_target_is_no_copy_of_a_topic(self, scene):
+        scene.configure("a->b.topics = .*\n")
+        scene.b.topic("a.heartbeats").topic("a.checkpoints.internal").topic("mm2-offsets.a.internal")
+        step = "uses: prepare-topics, with: {like: copies}"
+        assert result(scene.run(step)) == {"created": ["orders", "paid"], "there": []}
+
     def test_a_topic_with_fewer_partitions_is_not_enlarged(self, scene):
         scene.b.topic("orders", 1).topic("paid", 5)
         said = failure(scene.run("uses: prepare-topics"))
