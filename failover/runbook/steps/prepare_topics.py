@@ -109,7 +109,9 @@ def _models(given: PrepareTopics, context: Context) -> tuple[dict[str, str], Clu
     reach = context.reach
     flow = flow_of(reach.flow.config, reach.flow.selected)
     if given.like == "copies":
-        brought = {flow.source_topic(topic): topic for topic in sorted(reach.target.topics()) if may_be_mirrored(flow, topic)}
+        brought = {
+            flow.source_topic(topic): topic for topic in sorted(reach.target.topics()) if may_be_mirrored(flow, topic)
+        }
         copies = {
             name: topic
             for name, topic in brought.items()
