@@ -121,7 +121,7 @@ class Reader:
 
     def freed(self, route: Route) -> None:
         """Notes that a lane has handed something over: it may have room again."""
-        if route.lane.source in self._paused or self._room.full:
+        if route.lane.source in self._paused:
             self.touch(route)
 
     async def run(self) -> None:
@@ -137,7 +137,7 @@ class Reader:
                 continue
             if self._room.full:
                 self._work.clear()
-                await self._work.wait()
+                self._room.when_free(self._work.set)
                 continue
             await self._rate.ready()
             try:

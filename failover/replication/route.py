@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from failover.kafka.wire.metadata import NO_TOPIC_ID
@@ -23,10 +24,24 @@ class Room:
     def __init__(self, most: int) -> None:
         self.most = most
         self.used = 0
+        self._waiting: list[Callable[[], None]] = []
 
     @property
     def full(self) -> bool:
         return self.used >= self.most
+
+    def take(self, size: int) -> None:
+        """Notes bytes that are held further, or no more where ``size`` is negative."""
+        self.used += size
+        if self._waiting and not self.full:
+            waiting, self._waiting = self._waiting, []
+            for call in waiting:
+                call()
+
+    def when_free(self, call: Callable[[], None]) -> None:
+        """Calls once, as soon as it is full no more."""
+        if call not in self._waiting:
+            self._waiting.append(call)
 
 
 class Route:
@@ -86,8 +101,8 @@ class Route:
     def count(self) -> None:
         """Brings the room's account up to date; after whatever changes what the lane holds."""
         held = self.lane.buffered
-        self.room.used += held - self._counted
-        self._counted = held
+        change, self._counted = held - self._counted, held
+        self.room.take(change)
 
     def __str__(self) -> str:
         return f"{self.lane.source} -> {self.lane.target}"
