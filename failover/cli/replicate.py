@@ -112,12 +112,18 @@ def _shares(flows: list[FlowConfig], group: str | None, shard: str | None) -> di
 
 def _name_unused(config: Config, flows: list[FlowConfig]) -> None:
     """Logs each given setting that has no effect here, and why."""
+    from failover.config.mm2_keys import ALIASES
+    from failover.config.notes import READ_HERE
     from failover.replication.unused import unused
 
-    for note in config.notes:
-        if note.code in ("dropped", "unknown-key"):
-            _log.warning("not used here: %s", note)
-    for one in unused(flows):
+    notes = [note for note in config.notes if note.code in ("dropped", "unknown-key")]
+    read = tuple(ALIASES[name] for name in READ_HERE)
+    for note in notes:
+        _log.warning("%s%s", "" if note.key.endswith(read) else "not used here: ", note)
+    told = {note.key for note in notes}
+    for one in unused(flows, config.driver):
+        if one.key in told:
+            continue
         level = logging.WARNING if one.matters else logging.INFO
         _log.log(level, "not used here: %s, because %s", one.key, one.why)
 

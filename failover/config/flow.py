@@ -200,7 +200,7 @@ class Config(msgspec.Struct, frozen=True):
 
     ``flows`` has every pair the driver would start a worker for, in the order of ``clusters``. ``mm2_version`` is the
     (major, minor) whose defaults hold: ``failover.mm2.version``, else the newest known. ``form``: what it was
-    read from.
+    read from. ``driver``: what MM2's dedicated driver reads for itself, but for ``clusters``: its internal REST.
     """
 
     path: str
@@ -210,6 +210,7 @@ class Config(msgspec.Struct, frozen=True):
     notes: tuple[Note, ...] = ()
     mm2_version: tuple[int, int] = ASSUMED_VERSION
     form: Literal["properties", "connectors", "strimzi"] = "properties"
+    driver: Mapping[str, Setting] = {}
 
     @property
     def enabled_flows(self) -> tuple[FlowConfig, ...]:

@@ -189,7 +189,6 @@ FLOW_ONLY_KEYS: Final = frozenset(
 )
 FLOW_ONLY_PREFIXES: Final = (
     "producer.override.",
-    "consumer.override.",
     "admin.override.",
     "topic.creation.",
     "transforms.",

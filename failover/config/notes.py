@@ -35,6 +35,9 @@ _ELSEWHERE = {
     **dict.fromkeys(("auto.create.topics.enable", "delete.topic.enable", "message.max.bytes"), "broker"),
     **dict.fromkeys(("max.message.bytes", "retention.ms", "cleanup.policy", "min.insync.replicas"), "topic"),
 }
+READ_HERE = ("topics.exclude", "groups.exclude")
+"""The settings of whose old names ``failover replicate`` reads in any release, since guides write them."""
+
 _NOT_COMMENTED = ("jaas.config", "password", "metadata")
 
 
@@ -132,10 +135,19 @@ def unknown(key: str, setting: Setting, who: str, near: str, prefix: str = "") -
 
 def role_note(prefix: str, role: str, name: str, setting: Setting) -> Note | None:
     """Gives a note for a client's setting that looks misspelt; Kafka's clients ignore what they do not know."""
+    if role == "consumer" and name.startswith("override."):
+        owner, arrow, _ = prefix.partition("->")
+        return _override_note(f"{prefix}{role}.{name}", f"{owner}{arrow and '.'}{role}", setting)
     if role not in ROLES or name.startswith("override.") or name in ROLE_KEYS[role]:
         return None
     near = nearest(name, ROLE_KEYS[role], 0.88)
     return unknown(f"{prefix}{role}.{name}", setting, f"a Kafka {role}", near, f"{prefix}{role}.") if near else None
+
+
+def _override_note(key: str, better: str, setting: Setting) -> Note:
+    # Connect gives consumer.override. to the consumers that it makes itself, those of sinks.
+    message = f"{key} is ignored: Connect gives such overrides to sink connectors, not to MM2's consumer"
+    return Note("dropped", key, message, setting.origin, f"write {better}.{key.partition('override.')[2]}")
 
 
 def _misspelt_client_key(key: str) -> str:
@@ -154,7 +166,8 @@ def _on_alias(key: str, rest: str, setting: Setting, version: tuple[int, int]) -
             "deprecated", key, f"{key} is a deprecated name, gone in MM2 4.0", setting.origin, f"write {better}"
         )
     remedy = f"write {better} (or set failover.mm2.version if yours is older)"
-    return Note("dropped", key, f"MM2 4.0 and later ignore {key}", setting.origin, remedy)
+    also = f"; failover replicate reads it where {new} is not set" if new in READ_HERE else ""
+    return Note("dropped", key, f"MM2 4.0 and later ignore {key}{also}", setting.origin, remedy)
 
 
 def on_unofficial(key: str, rest: str, setting: Setting) -> Note | None:
@@ -215,6 +228,8 @@ def _on_top_level(key: str, setting: Setting, source: str, target: str, aliases:
         return None
     if key in WORKER_KEYS:
         return _dropped(key, setting, f"{target}.{key}")
+    if key.startswith("consumer.override."):
+        return _override_note(key, f"{source}.consumer", setting)
     if key in FLOW_ONLY_KEYS or key.startswith(FLOW_ONLY_PREFIXES):
         return _dropped(key, setting, f"{flow}.{key}")
     if key.startswith(_ROLE_PREFIXES):

@@ -7,7 +7,14 @@ from collections.abc import Mapping, Sequence
 from failover.config import mm2
 from failover.config.flow import ClusterConfig, Config, FlowConfig
 from failover.config.java_client import client_notes, is_own_client_key
-from failover.config.mm2_keys import ASSUMED_VERSION, CONNECTORS, SOURCE, UNOFFICIAL, connector_defaults
+from failover.config.mm2_keys import (
+    ASSUMED_VERSION,
+    CONNECTORS,
+    DRIVER_KEYS,
+    SOURCE,
+    UNOFFICIAL,
+    connector_defaults,
+)
 from failover.config.notes import notes_on_keys
 from failover.config.properties import PropertiesDocument
 from failover.config.providers import Provider, Providers, declared_in
@@ -43,7 +50,8 @@ def resolve(document: PropertiesDocument, raw: Raw, secrets_dir: str = "") -> Co
     )
     settings = Settings({key: setting for key, setting in own.items() if not key.startswith("cluster.")})
     notes = file_notes(document, raw, clusters)
-    return Config(document.path, clusters, flows, settings, notes, version)
+    driver = {key: raw[key] for key in raw if key in DRIVER_KEYS and key != "clusters"}
+    return Config(document.path, clusters, flows, settings, notes, version, driver=driver)
 
 
 def file_notes(document: PropertiesDocument, raw: Raw, clusters: Mapping[str, ClusterConfig]) -> tuple[Note, ...]:

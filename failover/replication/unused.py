@@ -28,6 +28,7 @@ _NO_GROUP = (
     "partitions are assigned, no consumer group of the source takes part; of workers that share a flow, --group-id and"
     " failover.replicator.session.timeout count"
 )
+_DRIVER = "workers share a flow by --group-id and ask each other nothing; --rest answers Kafka Connect's REST"
 _NO_WORKER = "there is no Connect worker"
 _CODE = "Java classes are not loaded"
 _CHANGES = "records pass as they are: what MirrorMaker 2 would have made of them is not made here"
@@ -107,8 +108,11 @@ class Unused(NamedTuple):
     matters: bool = False
 
 
-def unused(flows: Iterable[FlowConfig]) -> list[Unused]:
-    """Gives the settings that none of these flows uses, in the order in which they are met, each once."""
+def unused(flows: Iterable[FlowConfig], driver: Mapping[str, Setting] | None = None) -> list[Unused]:
+    """Gives the settings that none of these flows uses, in the order in which they are met, each once.
+
+    ``driver``: those of MM2's dedicated driver itself (``Config.driver``).
+    """
     used: set[str] = set()
     found: dict[str, Unused] = {}
     for flow in flows:
@@ -120,6 +124,8 @@ def unused(flows: Iterable[FlowConfig]) -> list[Unused]:
                 used.add(written)
             elif why:
                 found.setdefault(written, Unused(written, why, why == _CHANGES))
+    for key, setting in (driver or {}).items():
+        found.setdefault(setting.origin.key or key, Unused(setting.origin.key or key, _DRIVER))
     return [one for key, one in found.items() if key not in used]
 
 
@@ -127,12 +133,12 @@ def _weighed(flow: FlowConfig) -> Iterator[tuple[str, Setting, str | None]]:
     """Gives each setting with why it is not used: None where it is, "" where the same is judged elsewhere."""
     for name in CONNECTORS:
         for key, setting in flow.connectors[name].items():
-            yield key, setting, _of_connector(key, setting, source=name == SOURCE)
+            yield key, setting, _of_connector(key, setting, flow.source.alias, data=name == SOURCE)
     for key, setting in flow.worker.items():
         yield key, setting, _of_worker(key, setting)
 
 
-def _of_connector(key: str, setting: Setting, *, source: bool) -> str | None:
+def _of_connector(key: str, setting: Setting, source: str, *, data: bool) -> str | None:
     if key.startswith(("source.cluster.", "target.cluster.")):
         # A connection; or of the worker that the cluster has, perhaps for another flow.
         return None if is_client_key(key.split(".", 2)[2]) else ""
@@ -141,10 +147,10 @@ def _of_connector(key: str, setting: Setting, *, source: bool) -> str | None:
     if role in ROLES and name:
         if name.startswith("override."):
             name = name.removeprefix("override.")
+            if role == "consumer":
+                return f"Kafka Connect gives such overrides to sink connectors, not to MirrorMaker 2's consumer; write {source}.consumer.{name}"
             side = "target" if role == "producer" else side
-        return _of_role(
-            role, name, data=source and (side, role) not in (("target", "consumer"), ("source", "producer"))
-        )
+        return _of_role(role, name, data=data and (side, role) not in (("target", "consumer"), ("source", "producer")))
     if key in _CONVERTERS:
         return None if setting.trimmed == _BYTES else _CHANGES
     if key in _DATA or key.startswith(tuple(f"{name}." for name in _DATA)):

@@ -6,7 +6,7 @@ import pytest
 
 from failover.cli.entry import main
 from failover.cli.frame import Settings
-from failover.cli.replicate import _flows, _heartbeats_alone, _shares
+from failover.cli.replicate import _flows, _heartbeats_alone, _name_unused, _shares
 from failover.config.load import load_config
 from failover.errors import UsageError
 
@@ -68,6 +68,23 @@ def test_an_address_that_must_not_be_listened_on_ends_it_at_once(tmp_path, capsy
     error = capsys.readouterr().err
     assert words in error
     assert "hint: " in error
+
+
+def test_each_setting_without_effect_is_named_once(tmp_path, caplog):
+    path = tmp_path / "mm2.properties"
+    unused = ("A->B.consumer.override.fetch.min.bytes", "listeners", "tasks.max", "retention.ms")
+    path.write_text(
+        f"clusters = A, B\n{THREE}{ONE}" + "".join(f"{key} = 1\n" for key in unused) + "topics.blacklist = x\n"
+    )
+    config = load_config(path)
+    with caplog.at_level("INFO"):
+        _name_unused(config, list(config.enabled_flows))
+    for key in unused:
+        assert len([line for line in caplog.messages if key in line and line.startswith("not used here: ")]) == 1
+    # it is read here, whatever MM2 4.0 does
+    [line] = [line for line in caplog.messages if "topics.blacklist" in line]
+    assert "not used here" not in line
+    assert "failover replicate reads it where topics.exclude is not set" in line
 
 
 def shares(tmp_path, text, *, group=None, shard=None):

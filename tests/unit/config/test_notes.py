@@ -7,6 +7,9 @@ from tests.unit.config.build import PAIR, load
 FIRST_LINE = PAIR.count("\n") + 1
 
 
+OVERRIDE = "Connect gives such overrides to sink connectors, not to MM2's consumer"
+
+
 def notes(tmp_path, text: str, *overrides: str) -> list[tuple[str, str]]:
     return [(note.code, note.text) for note in load(tmp_path, PAIR + text, *overrides).notes]
 
@@ -124,3 +127,10 @@ def test_a_reference_without_its_provider(tmp_path):
     assert "config.providers.file.class" in message
     assert "A.sasl.jaas.config names the configuration provider 'file'" in message
     assert "hunter2" not in message
+
+
+@pytest.mark.parametrize("prefix", ["A->B.", "A.", ""])
+def test_a_consumers_overrides_are_dropped(tmp_path, prefix):
+    [(code, text)] = notes(tmp_path, f"{prefix}consumer.override.isolation.level = read_committed\n")
+    assert (code, "write A.consumer.isolation.level" in text) == ("dropped", True)
+    assert OVERRIDE in text

@@ -81,6 +81,20 @@ def test_what_is_not_used_is_named_with_its_reason(tmp_path, key, reason):
     assert reason in found[key]
 
 
+@pytest.mark.parametrize("key", ["a.consumer.override.isolation.level", "a->b.consumer.override.fetch.min.bytes"])
+def test_a_source_connectors_consumer_takes_no_overrides(tmp_path, key):
+    # Kafka Connect gives these to sink connectors' consumers; MM2 makes its own
+    found = named(tmp_path, f"{key} = read_committed\n")
+    assert list(found) == [key]
+    assert f"write a.consumer.{key.rpartition('override.')[2]}" in found[key]
+
+
+@pytest.mark.parametrize("key", ["dedicated.mode.enable.internal.rest", "listeners", "rest.advertised.port"])
+def test_what_the_driver_alone_reads_is_named(tmp_path, key):
+    config = loaded(tmp_path, f"{key} = true\n")
+    assert [(one.key, "--rest" in one.why) for one in unused(config.enabled_flows, config.driver)] == [(key, True)]
+
+
 def test_what_would_have_changed_records_matters(tmp_path):
     text = "a->b.transforms = mask\na->b.transforms.mask.type = com.acme.Mask\nb.value.converter = com.acme.Json\n"
     found = unused(loaded(tmp_path, text).enabled_flows)
