@@ -123,6 +123,7 @@ class Shard:
         route.count()
         self.routes.pop(route.lane.source, None)
         self._new.pop(route, None)
+        self.quiet()
 
     def doubt(self, why: str) -> None:
         """Says that what the target holds must be looked up behind a new fence."""
@@ -278,6 +279,8 @@ class Shard:
     async def _begin(self, routes: list[Route]) -> None:
         if routes:
             await self._start(routes)
+            for route in routes:
+                route.count()  # what was on its way is forgotten
             opened = [route for route in routes if route.lane.state is State.OPEN]
             for route in opened:
                 route.generation = self._used[route.lane.target] = self.generation

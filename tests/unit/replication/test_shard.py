@@ -14,9 +14,11 @@ from failover.kafka.wire.cluster import Leader
 from failover.kafka.wire.producer_ids import Fence, ProducerFenced
 from failover.model.names import Fault, TopicPartition
 from failover.replication import shard as module
-from failover.replication.lane import Lane, State
+from failover.replication.batches import prepare
+from failover.replication.lane import Flight, Lane, State
 from failover.replication.route import Room, Route
 from failover.replication.shard import Shard
+from tests.unit.wire.batch_bytes import batch
 
 UNREACHABLE = ClusterUnreachable("cluster b does not answer", alias="b")
 DENIED = NotAuthorized("transactional id failover|a->b|1 may not be used", alias="b")
@@ -342,3 +344,42 @@ def test_a_target_topic_that_is_another_waits_for_the_look_at_topics(scene):
         await scene.until(one)
 
     scene.run(script)
+
+
+def test_a_lane_that_ends_while_its_answers_are_waited_for_holds_up_no_other(scene):
+    async def script():
+        one, two = scene.route(0), scene.route(1)
+        scene.shard.add([one, two])
+        await scene.until(one, two)
+        send(one)
+        scene.shard.doubt("lost")
+        await poll(lambda: one.lane.state is State.DRAINING)
+        scene.shard.remove(one)
+        await poll(lambda: two.generation == 2)
+        await scene.until(two)
+
+    scene.run(script)
+
+
+def test_what_was_on_the_way_takes_no_room_once_a_lane_begins_anew(scene):
+    async def script():
+        one = scene.route(0)
+        scene.shard.add([one])
+        await scene.until(one)
+        flight = send(one)
+        one.count()
+        assert one.room.full
+        assert one.lane.failed(flight, Fault(59, "UNKNOWN_PRODUCER_ID"), fresh_from=0)
+        scene.shard.doubt("unknown producer")
+        await poll(lambda: one.generation == 2)
+        assert one.room.used == 0
+
+    scene.run(script)
+
+
+def send(route: Route) -> Flight:
+    data = memoryview(bytearray(batch(0, [0])))
+    route.lane.offer(prepare(route.lane.source, data, 0, now_ms=0).outgoing, 1)
+    flight = route.lane.next(9, 0, fresh_from=0)
+    assert flight is not None
+    return flight
