@@ -45,9 +45,9 @@ class Settings:
         return 30.0 if self.timeout is None else self.timeout
 
     def say(self, text: str) -> None:
-        """Tells the operator something on stderr, unless -q."""
+        """Tells the operator something on stderr, unless -q; what of it came from outside comes out inert."""
         if not self.quiet:
-            print(text, file=sys.stderr, flush=True)
+            print(_inert(text), file=sys.stderr, flush=True)
 
     def emit(self, text: str) -> None:
         """Prints a result on stdout."""
@@ -266,6 +266,12 @@ def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
 def asked(question: str, expected: str = "yes") -> bool:
     """Asks once and says whether the operator typed ``expected``. Raises ``NoTerminal`` when nobody can be asked."""
     require_terminal(assume_yes=False)
-    print(question, file=sys.stderr)
-    print(f"Type {expected} to go ahead, anything else to stop: ", end="", file=sys.stderr, flush=True)
+    print(_inert(question), file=sys.stderr)
+    print(f"Type {_inert(expected)} to go ahead, anything else to stop: ", end="", file=sys.stderr, flush=True)
     return sys.stdin.readline().strip() == expected
+
+
+def _inert(text: str) -> str:
+    from failover.report.inert import inert_line
+
+    return "\n".join(map(inert_line, text.split("\n")))

@@ -172,18 +172,14 @@ def _reach(settings: Settings) -> Reach:
 
 
 def _surroundings(settings: Settings, reach: Reach, *, yes: bool, self_approve: bool) -> Surroundings:
-    from failover.report.inert import inert_line
     from failover.runbook.runner import Surroundings
-
-    def say(text: str) -> None:
-        settings.say("\n".join(map(inert_line, text.splitlines())))
 
     return Surroundings(
         now=utc_now,
         clock=time.monotonic,
         sleep=time.sleep,
         ask=_asked,
-        say=say,
+        say=settings.say,
         stop=lambda: "",
         operator=operator(),
         reach=reach,

@@ -103,6 +103,15 @@ def test_with_format_json_the_error_is_also_an_object_on_stdout(capsys: pytest.C
     assert value == {"code": "usage", "message": "there is no command 'plam'", "hint": "did you mean: failover plan"}
 
 
+def test_what_is_told_keeps_its_lines_and_is_inert(capsys: pytest.CaptureFixture[str]) -> None:
+    settings = Settings()
+    settings.say("locked: by \x1b[31mann\r\non host")
+    assert capsys.readouterr().err == "locked: by \\x1b[31mann\\r\non host\n"
+    settings.quiet = True
+    settings.say("more")
+    assert capsys.readouterr().err == ""
+
+
 def test_no_command_is_described_by_half_a_sentence() -> None:
     said = CliRunner().invoke(lab, ["--help"]).output
     assert "writes an\n           mm2.properties every command accepts" in said
