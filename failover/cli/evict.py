@@ -29,7 +29,8 @@ def command(settings: Settings, /, *, group: str, static_only: bool, yes: bool, 
     from failover._version import __version__
     from failover.execution.evict import candidates, evict, exit_code
     from failover.execution.runlog import SharedJournal
-    from failover.report.evict_text import evict_question, eviction_text
+    from failover.model.execution import Eviction, Outcome
+    from failover.report.evict_text import evict_question, eviction_text, nobody_text
     from failover.state.journal import Journal, Started
     from failover.state.runs import EVICTION, JOURNAL, new_run
 
@@ -43,8 +44,23 @@ def command(settings: Settings, /, *, group: str, static_only: bool, yes: bool, 
         with locked(settings, cluster, topic, f"evict members of {group}", ignore=ignore_lock) as common:
             info, members = candidates(cluster, group, static_only=static_only)
             if not members:
-                kind = "static member" if static_only and info.members else "member"
-                settings.say(f"{group} is {info.state} on {selected.target} and has no {kind}: nothing to remove")
+                # nobody to remove: no run is begun, and the answer has no id
+                now = utc_now()
+                nobody = Eviction(
+                    id="",
+                    group=group,
+                    started=now,
+                    finished=now,
+                    outcome=Outcome.DONE,
+                    operator=operator(),
+                    reason=reason,
+                    source_alias=selected.source,
+                    target_alias=selected.target,
+                    members=(),
+                    left=info.members,
+                    state=info.state,
+                )
+                settings.emit_value(nobody, {"table": lambda: nobody_text(nobody, static_only=static_only)})
                 return 0
             confirm_typed(evict_question(group, selected.target, info.state, members), selected.target, assume_yes=yes)
             run_id, folder = new_run(state, EVICTION)

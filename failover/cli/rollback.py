@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.past import locate, plan_of, target_of
 from failover.cli.shared import locked
-from failover.cli.wiring import state_folder, utc_now
+from failover.cli.wiring import operator, state_folder, utc_now
 from failover.errors import UsageError
+
+if TYPE_CHECKING:
+    from failover.model.execution import Execution, Rehearsal
 
 
 @click.command(cls=Command)
@@ -31,6 +36,7 @@ def command(settings: Settings, /, *, reference: str, yes: bool, dry_run: bool, 
     from failover.execution.session import Session
     from failover.planning.drift import check_cluster
     from failover.report.execution_text import execution_text
+    from failover.report.inert import inert_line
     from failover.report.rollback_text import rollback_text
 
     if not dry_run:
@@ -43,7 +49,10 @@ def command(settings: Settings, /, *, reference: str, yes: bool, dry_run: bool, 
             f"{undone.id} is itself a roll back of {undone.undoes}", hint="execute the plan anew: failover plan"
         )
     if not written_groups(undone):
-        settings.say(f"{undone.id} wrote nothing: there is nothing to roll back")
+        nothing = f"{undone.id} wrote nothing: there is nothing to roll back"
+        settings.emit_value(
+            _empty_rehearsal(undone) if dry_run else _empty_run(undone, reason), {"table": lambda: inert_line(nothing)}
+        )
         return 0
     cluster, topic, *_ = target_of(settings, undone)
     try:
@@ -69,3 +78,34 @@ def command(settings: Settings, /, *, reference: str, yes: bool, dry_run: bool, 
     plan = plan_of(located.folder)
     settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
     return exit_code(execution)
+
+
+def _empty_rehearsal(undone: Execution) -> Rehearsal:
+    from failover.model.execution import Rehearsal
+
+    return Rehearsal(undone.plan_id, utc_now(), undone.target_alias, (), 0, undoes=undone.id)
+
+
+def _empty_run(undone: Execution, reason: str) -> Execution:
+    """Is the answer where nothing is to be put back: no run is begun, so it has no id."""
+    from failover._version import __version__
+    from failover.model.execution import Execution, Outcome
+
+    now = utc_now()
+    return Execution(
+        version=undone.version,
+        id="",
+        plan_id=undone.plan_id,
+        fingerprint=undone.fingerprint,
+        started=now,
+        finished=now,
+        outcome=Outcome.DONE,
+        tool_version=__version__,
+        operator=operator(),
+        reason=reason,
+        source_alias=undone.source_alias,
+        target_alias=undone.target_alias,
+        target_cluster_id=undone.target_cluster_id,
+        groups=(),
+        undoes=undone.id,
+    )

@@ -37,13 +37,15 @@ def command(settings: Settings, /, *, reference: str, watch: float) -> int:
     """
     from failover.execution.verify import verified_groups
     from failover.planning.drift import check_cluster
+    from failover.report.inert import inert_line
     from failover.report.verify_text import verify_text
 
     state = state_folder(settings)
     located = locate(settings, state, reference)
     execution = located.execution
     if not verified_groups(execution):
-        settings.say(f"{execution.id} wrote nothing: there is nothing to verify")
+        nothing = f"{execution.id} wrote nothing: there is nothing to verify"
+        settings.emit_value(execution, {"table": lambda: inert_line(nothing)})
         return 0
     target = target_of(settings, execution)
     cluster = target.cluster

@@ -49,6 +49,14 @@ def eviction_text(eviction: Eviction, *, width: int = 100) -> str:
     return "\n".join(lines) + "\n"
 
 
+def nobody_text(eviction: Eviction, *, static_only: bool) -> str:
+    """Writes that there was nobody to remove."""
+    kind = "static member" if static_only and eviction.left else "member"
+    return inert_line(
+        f"{eviction.group} is {eviction.state} on {eviction.target_alias} and has no {kind}: nothing to remove"
+    )
+
+
 def _members(members: Sequence[Member], width: int) -> str:
     rows = [(one.client_id, one.host.removeprefix("/"), one.group_instance_id or "-", one.member_id) for one in members]
     text = table(("CLIENT", "HOST", "STATIC", "MEMBER"), rows[:SHOWN], width=width)

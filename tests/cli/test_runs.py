@@ -136,14 +136,38 @@ def test_a_silent_target_is_exit_8(scene: Scene, command: tuple[str, ...]) -> No
     assert json.loads(answer.out)["error"]["code"] == "cluster-unreachable"
 
 
-@pytest.mark.parametrize("command", ["verify", "rollback"])
-def test_an_execution_that_wrote_nothing_leaves_nothing_to_do(scene: Scene, command: str) -> None:
+@pytest.mark.parametrize(
+    ("command", "kind", "undoes"),
+    [
+        (("verify",), "execution", False),
+        (("rollback", "--yes"), "execution", True),
+        (("rollback", "--dry-run"), "rehearsal", True),
+    ],
+)
+def test_an_execution_that_wrote_nothing_leaves_nothing_to_do(
+    scene: Scene, command: tuple[str, ...], kind: str, undoes: bool
+) -> None:
     scene.cluster.group("g", {}, state="Stable", members=(APP,))
     done = scene.execute(plan(group("g", {T0: 5})))
-    arguments = ["--yes"] if command == "rollback" else []
-    answer = scene.type(command, done.id, *arguments)
-    assert (answer.code, answer.out) == (0, "")
-    assert "wrote nothing" in answer.err
+    answer = scene.type(*command, done.id)
+    assert (answer.code, answer.err) == (0, "")
+    assert f"{done.id} wrote nothing: there is nothing to" in answer.out
+    answer = scene.type(*command, done.id, "--format", "json")
+    found = json.loads(answer.out)
+    assert (answer.code, found["kind"], found["undoes"]) == (0, f"failover.{kind}", done.id if undoes else "")
+    assert "outcome" not in found or found["outcome"] == ("done" if undoes else "refused")
+
+
+def test_a_group_without_members_leaves_nobody_to_remove(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("failover.cli.evict.open_cluster", lambda *_: scene.cluster)
+    name = "ev\x1b[31mil"
+    scene.cluster.group(name, {T0: 5})
+    answer = scene.type("evict", "--group", name, "--yes")
+    assert (answer.code, answer.out) == (0, "ev\\x1b[31mil is Empty on b and has no member: nothing to remove\n")
+    found = json.loads(scene.type("evict", "--group", name, "--yes", "--format", "json").out)
+    assert (found["kind"], found["id"], found["group"]) == ("failover.eviction", "", name)
+    assert (found["members"], found["left"], found["outcome"]) == ([], [], "done")
+    assert not list(scene.state.executions.glob("*"))
 
 
 def test_clusters_of_another_flow_are_refused_by_name(scene: Scene) -> None:
