@@ -1,7 +1,7 @@
 """Fetch, Kafka API 1, coded by hand: many partitions in one request, record batches handed out uncopied.
 
-By topic id where the broker offers it (version 13 on): a topic that was deleted and made again under its old name then
-answers UNKNOWN_TOPIC_ID (100) instead of another topic's records.
+By topic id where the broker offers it (from version 13, Kafka 3.1, on): a topic that was deleted and made again under
+its old name then answers UNKNOWN_TOPIC_ID (100) instead of another topic's records.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.kafka.wire.primitives import Reader, Writer
 
 FETCH = 1
+_BY_TOPIC_ID = 13
 FULL_FETCH = (0, -1)
 """The session id and epoch of a fetch without a session (Kafka: KIP-227)."""
 
@@ -80,13 +81,13 @@ def fetch_call(
 ) -> Call[FetchAnswer]:
     """Makes a fetch of these partitions, each at most once.
 
-    ``max_bytes`` bounds the answer (exceeded by one batch at most). Topic ids are used if all partitions have one.
-    ``names``: topic id → name of partitions an incremental fetch may answer without asking for them.
+    ``max_bytes`` bounds the answer (exceeded by one batch at most). Topic ids are used if all partitions have one and
+    the broker can. ``names``: topic id → name of partitions an incremental fetch may answer without asking for them.
     """
     gone = list(forgotten)
-    by_id = all(asked.topic_id != NO_TOPIC_ID for asked in (*partitions, *gone))
     known = dict(names or {})
     known.update((asked.topic_id, asked.topic) for asked in partitions)
+    by_id = all(topic_id != NO_TOPIC_ID for topic_id in (*known, *(each.topic_id for each in gone)))
 
     def write(out: Writer, version: int) -> None:
         if version < 15:
@@ -97,15 +98,21 @@ def fetch_call(
         out.int8(1 if read_committed else 0)
         out.int32(session[0])
         out.int32(session[1])
-        _write_topics(out, partitions, by_id=by_id)
-        _write_forgotten(out, gone, by_id=by_id)
+        if version >= _BY_TOPIC_ID:
+            _write_topics(out, partitions, by_id=True)
+            _write_forgotten(out, gone, by_id=True)
+        else:
+            # What is asked for is added first (Kafka: FetchSession.update): it must not be forgotten under its name.
+            again = {(asked.topic, asked.partition) for asked in partitions}
+            _write_topics(out, partitions, by_id=False)
+            _write_forgotten(out, [each for each in gone if (each.topic, each.partition) not in again], by_id=False)
         out.string("")  # no rack: the leader is read
         out.tags()
 
     return written(
         FETCH,
-        13 if by_id else 11,
-        17 if by_id else 12,
+        11,
+        17 if by_id else _BY_TOPIC_ID - 1,
         flexible_from=12,
         write=write,
         read=lambda reader, version: _read_answer(reader, version, known),
@@ -153,7 +160,7 @@ def _read_answer(reader: Reader, version: int, names: Mapping[bytes, str]) -> Fe
     error, session_id = reader.int16(), reader.int32()
     partitions: list[Fetched] = []
     for _ in range(reader.array()):
-        topic = names.get(bytes(reader.take(16)), "") if version >= 13 else reader.string()
+        topic = names.get(bytes(reader.take(16)), "") if version >= _BY_TOPIC_ID else reader.string()
         partitions.extend(_read_partition(reader, topic) for _ in range(reader.array()))
         reader.tags()
     return FetchAnswer(error, session_id, partitions)
