@@ -36,7 +36,7 @@ def require_fitting(playbook: Playbook, variables: Mapping[str, Value]) -> None:
     wrong: dict[str, str] = {}
     never: set[str] = set()
     for step in playbook.steps:
-        if not _may_come(step, variables, never):
+        if not may_come(step, variables, never):
             never.add(step.id)
             continue
         for text in _misfits(step, variables):
@@ -46,7 +46,7 @@ def require_fitting(playbook: Playbook, variables: Mapping[str, Value]) -> None:
         raise PlaybookInvalid(said, hint=f"--var NAME=VALUE; failover playbook show {playbook.name}")
 
 
-def _may_come(step: Step, variables: Mapping[str, Value], never: Collection[str]) -> bool:
+def may_come(step: Step, variables: Mapping[str, Value], never: Collection[str]) -> bool:
     """Says whether a step's turn may come; ``never``: earlier steps that are passed over and so have no result."""
     if step.when is None:
         return True

@@ -20,8 +20,8 @@ from failover.errors import (
     StepUnknown,
 )
 from failover.runbook import events as e
-from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Undo, decide, fold, holds
-from failover.runbook.fitting import given
+from failover.runbook.engine import Ask, Begin, Finish, RunState, Settle, Skip, Undo, decide, fold
+from failover.runbook.fitting import given, may_come
 from failover.runbook.kinds import kind
 from failover.runbook.playbook import Action, Playbook, Step, Value
 from failover.runbook.reach import Reach
@@ -295,14 +295,13 @@ def preview(playbook: Playbook, variables: Mapping[str, Value], around: Surround
     )
     runner = Runner(playbook, [started], _Nowhere(), around)
     found = []
+    never: set[str] = set()
     for step in playbook.steps:
         one = kind(step.action.uses)
-        try:
-            if step.when is not None and not holds(step.when, variables, {}):
-                found.append(Preview(step.id, step.title, "would be passed over: its condition does not hold"))
-                continue
-        except Unresolved:
-            pass  # an earlier step decides
+        if not may_come(step, variables, never):
+            never.add(step.id)
+            found.append(Preview(step.id, step.title, "would be passed over: its condition does not hold"))
+            continue
         try:
             parameters = resolve(step.action.parameters, variables, {})
         except Unresolved as error:

@@ -17,6 +17,7 @@ from failover.model.names import Fault, TopicPartition
 from failover.model.rights import AclBinding
 from failover.runbook import events as e
 from failover.runbook.engine import Status
+from failover.runbook.library import find_playbook
 from failover.runbook.parse import parse
 from failover.runbook.playbook import Playbook
 from failover.runbook.reach import Reach
@@ -362,6 +363,16 @@ class TestOffsets:
         again = scene.runner(self.PLAN, self.EXECUTE, f"{self.VERIFY}, on_failure: stop", events=runner.events[1:-1])
         end = again.run()
         assert (end.outcome, end.exit_code) == ("failed", 6)
+
+
+class TestDryRun:
+    def test_the_shipped_failover_has_no_problem_with_its_own_defaults(self, scene):
+        scene.a.group("g", {ORDERS: 60})
+        playbook = find_playbook("failover")
+        found = {one.step: one for one in preview(playbook, variables_of(playbook, {}), scene.around())}
+        assert {step: one.problem for step, one in found.items() if one.problem} == {}
+        for behind in ("old-primary-back", "fence-old-primary", "tail"):
+            assert "would be passed over" in found[behind].would
 
 
 class TestPreparing:
