@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, pass_settings
-from failover.cli.wiring import choose_flow, load
+from failover.cli.wiring import choose_flow, load, require_source
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,6 +40,7 @@ def command(settings: Settings, /, *, write_mm2: bool, rest: str | None) -> int:
     from failover.cli.logs import set_up
 
     set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format)
+    require_source(settings, "checkpoint")
     config = load(settings)
     flow = choose_flow(settings, config).flow
     from failover.kafka.wire.thread import new_loop

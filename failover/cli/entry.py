@@ -124,7 +124,7 @@ def describe(error: BaseException) -> tuple[str, str, str, int]:
         return UsageError.code, f"{error.ctx.command_path} wants a command", "the list above has them", 2
     if isinstance(error, click.UsageError):
         where = error.ctx.command_path if error.ctx else "failover"
-        return UsageError.code, error.format_message().replace("\n", " "), f"{where} --help lists what it takes", 2
+        return UsageError.code, " ".join(error.format_message().split()), f"{where} --help lists what it takes", 2
     if isinstance(error, click.ClickException):
         return UsageError.code, error.format_message(), "", 2
     text = str(error).strip().splitlines()

@@ -71,6 +71,8 @@ class Settings:
 def _keep(name: str) -> Callable[[click.Context, click.Parameter, Any], Any]:
     def callback(ctx: click.Context, param: click.Parameter, value: Any) -> Any:
         # An option that was not typed here must not undo what was typed before the command.
+        if value == "" or (isinstance(value, tuple) and "" in value):
+            raise click.BadParameter("it is empty", ctx, param)  # $UNSET in a script: never the current folder
         if ctx.get_parameter_source(param.name or "") is not click.core.ParameterSource.DEFAULT:
             settings = ctx.ensure_object(Settings)
             setattr(settings, name, value)
@@ -175,6 +177,14 @@ class _WithGlobals:
             if not own.intersection(option.opts):
                 option.expose_value = False
                 self.params.append(option)
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Parses what was typed; an error names the command it belongs to."""
+        try:
+            return super().parse_args(ctx, args)  # type: ignore[misc, no-any-return]
+        except click.UsageError as error:
+            error.ctx = error.ctx or ctx  # the parser's own errors have none
+            raise
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         shared = {option.name for option in _global_options()}

@@ -74,21 +74,24 @@ def show(settings: Settings, /, *, playbook: str) -> int:
 
 @command.command("validate", cls=Command)
 @click.argument("playbooks", nargs=-1, required=True)
+@format_option("table", "json", "yaml")
 @pass_settings
 def validate(settings: Settings, /, *, playbooks: tuple[str, ...]) -> int:
     """Finds every mistake in playbooks, each with its line, without running anything."""
     from failover.runbook.library import find_playbook
 
     wrong: list[str] = []
+    right: list[dict[str, str | int]] = []
     for each in playbooks:
         try:
             found = find_playbook(each)
         except PlaybookInvalid as error:
             wrong.append(error.message)
         else:
-            settings.say(f"{found.source}: {found.name}, {len(found.steps)} steps, in order")
+            right.append({"path": found.source, "name": found.name, "steps": len(found.steps)})
     if wrong:
         raise PlaybookInvalid("\n".join(wrong), hint="failover playbook schema gives editors a JSON Schema")
+    settings.emit_value(right, {"table": lambda: "\n".join(map(_in_order, right))})
     return 0
 
 
@@ -124,6 +127,12 @@ def schema(settings: Settings, /) -> int:
 
     settings.emit(to_json(playbook_schema()))
     return 0
+
+
+def _in_order(one: dict[str, str | int]) -> str:
+    from failover.report.inert import inert_line
+
+    return inert_line(f"{one['path']}: {one['name']}, {one['steps']} steps, in order")
 
 
 def _earlier(settings: Settings, name: str) -> list[RunRecord]:

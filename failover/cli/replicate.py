@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, pass_settings
-from failover.cli.wiring import load
+from failover.cli.wiring import load, require_source
 from failover.config.mm2_keys import HEARTBEAT
 from failover.errors import FailoverError, FlowAmbiguous, UsageError
 
@@ -64,6 +64,7 @@ def command(
     from failover.replication.flows import FLOW
 
     set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format, FLOW.get)
+    require_source(settings, "replicate")
     config = load(settings)
     flows = _flows(settings, config, targets)
     shares = _shares(flows, group, shard)

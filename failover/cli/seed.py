@@ -12,7 +12,7 @@ from failover.cli.connecting import connect_cluster, take, where_options
 from failover.cli.frame import Command, Settings, confirm_typed, format_option, pass_settings, require_terminal
 from failover.cli.params import DURATION
 from failover.cli.shared import locked
-from failover.cli.wiring import choose_flow, load, open_cluster, operator, state_folder, utc_now
+from failover.cli.wiring import choose_flow, load, open_cluster, operator, require_source, state_folder, utc_now
 from failover.errors import UsageError
 from failover.library.flows import own_settings, runs_topic
 
@@ -89,6 +89,7 @@ def command(
         raise UsageError("say what the positions are made from", hint="--from-inverse, or --from-positions with --url")
     if from_positions and not (where.url or connector):
         raise UsageError("--from-positions is for a connector", hint="name its Connect cluster with --url")
+    require_source(settings, "seed")
     if not dry_run:
         require_terminal(assume_yes=yes)
     config = load(settings)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from functools import partial
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from failover.cli.frame import Settings
-from failover.errors import ConfigNotFound
+from failover.errors import ConfigNotFound, UsageError
 from failover.state.folder import StateFolder, default_folder
 
 if TYPE_CHECKING:
@@ -77,9 +78,19 @@ def state_folder(settings: Settings, config: Config | None = None) -> StateFolde
         try:
             config = load(settings)
         except ConfigNotFound:
+            if settings.config or os.environ.get("FAILOVER_CONFIG"):  # a file was named: its folder may be another
+                raise
             return StateFolder(default_folder())
     setting = config.failover.get("state.dir")
     return StateFolder(Path(setting.trimmed).expanduser() if setting is not None else default_folder())
+
+
+def require_source(settings: Settings, command: str) -> None:
+    """Raises ``UsageError`` when the source must not be contacted and ``command`` cannot do without it."""
+    if settings.source_down:
+        raise UsageError(
+            f"{command} works with the source, which --source-down leaves alone", hint="leave --source-down out"
+        )
 
 
 def check_clients(settings: Settings, selected: SelectedFlow) -> None:

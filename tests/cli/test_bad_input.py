@@ -234,3 +234,48 @@ def test_unknown_fields_of_a_newer_program_are_ignored(typed: Typed, folder: Pat
     # the plan is good, so the target is what comes next
     assert code == 1
     assert "Contacted: b" in err
+
+
+# -- global options that say nothing, or the opposite -----------------------------------------------------
+
+
+@pytest.mark.parametrize("option", ["--config", "--set", "--state-dir", "--source", "--target", "--secrets-dir"])
+@pytest.mark.parametrize("command", [("plan",), ("history",)])
+def test_an_empty_value_is_no_value(typed: Typed, folder: Path, option: str, command: tuple[str, ...]) -> None:
+    assert f"Invalid value for '{option}': it is empty" in refused(typed, folder, *command, option, "")
+
+
+@pytest.mark.parametrize("command", [("replicate",), ("checkpoint",), ("seed", "--from-inverse", "--yes")])
+def test_what_needs_the_source_does_not_go_with_source_down(
+    typed: Typed, folder: Path, command: tuple[str, ...]
+) -> None:
+    assert f"{command[0]} works with the source, which --source-down leaves alone" in _said(
+        typed, "--source-down", *command
+    )
+
+
+@pytest.mark.parametrize("command", [("history",), ("show", "e-123456"), ("verify", "e-123456")])
+def test_a_named_configuration_that_is_not_there_is_not_passed_over(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    for named in (["--config", "elsewhere.properties"], []):
+        if not named:
+            monkeypatch.setenv("FAILOVER_CONFIG", "elsewhere.properties")
+        with pytest.raises(SystemExit) as ended:
+            main([*named, *command])
+        assert ended.value.code == 2
+        assert "error: elsewhere.properties: no such file" in capsys.readouterr().err
+
+
+def test_what_click_says_over_several_lines_is_one(typed: Typed, folder: Path) -> None:
+    assert "Missing option '--to'. Choose from: properties, connect, strimzi |" in _said(typed, "config", "convert")
+
+
+def test_an_option_without_its_value_points_at_its_own_command(typed: Typed, folder: Path) -> None:
+    assert "hint: failover plan --help lists what it takes" in _said(typed, "plan", "--group")
+
+
+def _said(typed: Typed, *arguments: str) -> str:
+    code, out, err = typed(*arguments)
+    assert (code, out) == (2, "")
+    return " | ".join(err.splitlines())

@@ -323,7 +323,8 @@ def test_playbooks_are_shown_checked_and_rendered(place: Place, capsys: pytest.C
     assert html.startswith("<!DOCTYPE html>")
     assert "<script>" in html
     assert json.loads(said("schema"))["title"] == "A failover playbook"
-    assert said("validate", book) == ""
+    assert said("validate", book) == f"{book}: try-out, 5 steps, in order\n"
+    assert json.loads(said("validate", book, "--format", "json")) == [{"path": book, "name": "try-out", "steps": 5}]
 
 
 def test_a_value_no_step_can_use_is_refused_before_anything_begins(place):
