@@ -19,12 +19,14 @@ _GROUP_DENIED = 30
 _NAMED = 5
 
 
-async def look_beside(target: WireCluster, group: str, *, flow: str, alongside: bool = False) -> tuple[Member, ...]:
+async def look_beside(
+    target: WireCluster, group: str, *, flow: str, alongside: bool | None = False
+) -> tuple[Member, ...]:
     """Gives the members of MirrorMaker 2's group for a flow (``A->B``): () when none runs.
 
-    ``group``: ``InternalTopics.connect_group``. Raises ``MirrorMakerRuns`` when there are some, unless ``alongside``;
-    ``ClusterUnreachable``; ``BrokerError`` where the group's coordinator gives no answer that passes. Without DESCRIBE
-    on the group nothing can be said, which is logged.
+    ``group``: ``InternalTopics.connect_group``. Raises ``MirrorMakerRuns`` when there are some, unless ``alongside``
+    (None: the command has no such option); ``ClusterUnreachable``; ``BrokerError`` where the group's coordinator gives
+    no answer that passes. Without DESCRIBE on the group nothing can be said, which is logged.
     """
     info = (await describe_groups(target, [group], {group: GroupType.CLASSIC}))[group]
     if info.fault is not None:
@@ -33,7 +35,7 @@ async def look_beside(target: WireCluster, group: str, *, flow: str, alongside: 
                 f"cluster {target.alias}: group {group} cannot be looked at: {info.fault}",
                 number=info.fault.number,
                 name=info.fault.name,
-                hint="it tells whether MirrorMaker 2 runs; --alongside is not needed once it answers",
+                hint="it tells whether MirrorMaker 2 runs; try again shortly",
             )
         _LOG.warning(
             "cluster %s: no right to describe group %s, so a running MirrorMaker 2 of %s would go unnoticed until it"
@@ -49,8 +51,8 @@ async def look_beside(target: WireCluster, group: str, *, flow: str, alongside: 
     if not alongside:
         raise MirrorMakerRuns(
             said,
-            hint="stop it (one that has just been killed is forgotten after its session timeout, 10 s by default),"
-            " or give --alongside if it mirrors other topics",
+            hint="stop it (one that has just been killed is forgotten after its session timeout, 10 s by default)"
+            + (", or give --alongside if it mirrors other topics" if alongside is not None else ""),
         )
     _LOG.warning("%s; both copy what both select", said)
     return info.members

@@ -64,7 +64,7 @@ async def seeding(
         source, target = clusters[flow.source], clusters[flow.target]
         # whose positions are carried stands still; the opposite flow may go on
         for cluster, rules in ((target, flow), (source, back))[: 1 if carry else 2]:
-            await look_beside(cluster, rules.internal.connect_group, flow=_name(rules))
+            await look_beside(cluster, rules.internal.connect_group, flow=_name(rules), alongside=None)
         mirrored = Positions(
             source, msgspec.structs.replace(topic, name=back.internal.connect_offsets), source=flow.target
         )

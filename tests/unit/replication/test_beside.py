@@ -45,6 +45,10 @@ def test_a_running_mirror_maker_is_refused_by_name(look):
     assert "A->B-0 on 10.0.0.0, A->B-1 on 10.0.0.1" in caught.value.message
     assert "group A-mm2 on cluster B" in caught.value.message
     assert "--alongside" in caught.value.hint
+    with pytest.raises(MirrorMakerRuns) as caught:
+        look(group(*workers(2)), alongside=None)
+    assert caught.value.hint.startswith("stop it ")
+    assert "--alongside" not in caught.value.hint
 
 
 def test_of_many_workers_some_are_named(look):
