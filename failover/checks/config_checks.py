@@ -10,6 +10,7 @@ from failover.config.findings import place
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2 import Side, client_properties
 from failover.config.mm2_keys import CHECKPOINT, SOURCE
+from failover.config.mm2_together import EMIT_CHECKPOINTS, EMIT_SYNCS, refused_together
 from failover.config.settings import Setting, split_list
 from failover.errors import ConfigError
 from failover.mm2.filters import compile_list, looks_like_glob
@@ -150,17 +151,43 @@ def identity_loop(config: Config) -> Iterator[Finding]:
         yield Finding("identity-loop", Severity.ERROR, f"{flow.name}, {back.name}", message, remedy)
 
 
+def refused(config: Config) -> Iterator[Finding]:
+    """Settings that MM2's source connector does not take together: it is not begun, and nothing is mirrored."""
+    for flow in config.enabled_flows:
+        for key, message in refused_together(SOURCE, _given(flow, SOURCE), config.mm2_version).items():
+            setting = flow.connectors[SOURCE][key]
+            remedy = (
+                f"write {flow.source.alias}.consumer.isolation.level = read_committed"
+                if key == "exactly.once.support"
+                else f"take the others out, or {key} = false"
+            )
+            yield Finding(
+                "invalid-value",
+                Severity.ERROR,
+                _place(setting, config),
+                f"MM2 does not start {flow.name}: {message}",
+                remedy,
+            )
+
+
 def checkpoints_off(config: Config) -> Iterator[Finding]:
     """No checkpoints are written: with the source gone, nobody can say where its groups stood."""
     for flow in config.enabled_flows:
-        if flow.has(CHECKPOINT) and flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"].trimmed.lower() == "false":
-            setting = flow.connectors[CHECKPOINT]["emit.checkpoints.enabled"]
+        if not flow.has(CHECKPOINT):
+            continue
+        if flow.connectors[CHECKPOINT][EMIT_CHECKPOINTS].trimmed.lower() == "false":
+            setting = flow.connectors[CHECKPOINT][EMIT_CHECKPOINTS]
             message = (
                 f"{flow.name} writes no checkpoints: with {flow.source.alias} gone its groups' offsets are gone too"
             )
             if flow.connectors[CHECKPOINT]["sync.group.offsets.enabled"].trimmed.lower() == "true":
                 message += "; nor are group offsets synced, which needs them, though sync.group.offsets.enabled is true"
             remedy = "set emit.checkpoints.enabled = true (MM2 3.9 and later refuses false), or run failover checkpoint"
+            yield Finding("checkpoints-off", Severity.WARNING, _place(setting, config), message, remedy)
+        elif EMIT_SYNCS in refused_together(CHECKPOINT, _given(flow, CHECKPOINT), config.mm2_version):
+            setting = flow.connectors[CHECKPOINT][EMIT_SYNCS]
+            message = f"MM2 does not start the checkpoint connector of {flow.name} without offset syncs: no checkpoints"
+            remedy = f"set {EMIT_SYNCS} = true, or run failover replicate, which needs none for its own"
             yield Finding("checkpoints-off", Severity.WARNING, _place(setting, config), message, remedy)
 
 
@@ -182,9 +209,15 @@ CONFIG_CHECKS: tuple[Callable[[Config], Iterable[Finding]], ...] = (
     patterns,
     identity_loop,
     globs,
+    refused,
     checkpoints_off,
     offset_syncs_on_source,
 )
+
+
+def _given(flow: FlowConfig, kind: str) -> dict[str, str]:
+    settings = flow.connectors[kind]
+    return {key: settings[key].text for key in settings if settings.is_given(key)}
 
 
 def _lists(config: Config) -> Iterator[tuple[Setting, tuple[str, ...]]]:

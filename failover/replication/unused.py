@@ -29,6 +29,7 @@ _NO_GROUP = (
     " failover.replicator.session.timeout count"
 )
 _DRIVER = "workers share a flow by --group-id and ask each other nothing; --rest answers Kafka Connect's REST"
+_SINKS = "Kafka Connect gives such overrides to sink connectors, not to MirrorMaker 2's consumer"
 _NO_WORKER = "there is no Connect worker"
 _CODE = "Java classes are not loaded"
 _CHANGES = "records pass as they are: what MirrorMaker 2 would have made of them is not made here"
@@ -148,7 +149,7 @@ def _of_connector(key: str, setting: Setting, source: str, *, data: bool) -> str
         if name.startswith("override."):
             name = name.removeprefix("override.")
             if role == "consumer":
-                return f"Kafka Connect gives such overrides to sink connectors, not to MirrorMaker 2's consumer; write {source}.consumer.{name}"
+                return f"{_SINKS}; write {source}.consumer.{name}"
             side = "target" if role == "producer" else side
         return _of_role(role, name, data=data and (side, role) not in (("target", "consumer"), ("source", "producer")))
     if key in _CONVERTERS:

@@ -13,6 +13,7 @@ from failover.config.mm2_keys import (
     connector_defaults,
     is_connector_key,
 )
+from failover.config.mm2_together import refused_together
 from failover.config.secret import MASK, is_secret_key
 from failover.config.settings import DEFAULT, Settings, make_setting
 from failover.errors import ConfigError
@@ -39,10 +40,14 @@ def definitions(kind: str) -> list[Json]:
 def validate(kind: str, given: Mapping[str, str | None]) -> Json:
     """Gives what ``PUT /connector-plugins/{p}/config/validate`` answers: each setting with what is wrong with it."""
     configs = []
+    together = refused_together(
+        kind, {key: value for key, value in given.items() if value is not None}, ASSUMED_VERSION
+    )
     for definition in definitions(kind):
         key = str(definition["name"])
         value = given.get(key) if key in given else definition["default_value"]
         errors = _errors(definition, None if value is None else str(value))
+        errors += [together[key]] if key in together else []
         shown = MASK if value is not None and is_secret_key(key) else value
         configs.append(
             {

@@ -223,6 +223,23 @@ def test_validation(both: Both) -> None:
     }
     (status, ours), (wanted, theirs) = both.each("PUT", path, {"connector.class": HEARTBEAT})
     assert (status, shape(ours)) == (wanted, shape(theirs))
+    found = []
+    for kind, more in (
+        ("source", {"emit.offset-syncs.enabled": "false"}),
+        ("source", {"emit.offset-syncs.enabled": "false", "offset-syncs.topic.location": "target"}),
+        ("checkpoint", {"emit.checkpoints.enabled": "false"}),
+        ("checkpoint", {"emit.checkpoints.enabled": "false", "sync.group.offsets.enabled": "true"}),
+        ("checkpoint", {"emit.offset-syncs.enabled": "false"}),
+        ("checkpoint", {"emit.offset-syncs.enabled": "false", "emit.checkpoints.enabled": "false"}),
+        ("checkpoint", {"emit.checkpoints.enabled": "false", "enabled": "false"}),
+        ("checkpoint", {"emit.checkpoints.enabled": "FALSE"}),
+        ("checkpoint", {"emit.offset-syncs.enabled": "FALSE"}),
+    ):
+        given = {"name": "x", "connector.class": KINDS[kind], "source.cluster.alias": "A", **more}
+        path = f"/connector-plugins/{KINDS[kind]}/config/validate"
+        (_, ours), (_, theirs) = both.each("PUT", path, given)
+        found.append((more, wrong(ours), wrong(theirs)))
+    assert [ours for _, ours, _ in found] == [theirs for _, _, theirs in found], found
 
 
 def test_loggers(both: Both) -> None:

@@ -162,6 +162,27 @@ def test_no_flow_and_no_checkpoints(tmp_path):
     )
 
 
+@pytest.mark.parametrize(
+    ("lines", "codes"),
+    [
+        ("emit.offset-syncs.enabled = false", {"checkpoints-off"}),
+        ("emit.offset-syncs.enabled = false\nfailover.mm2.version = 3.8", set()),
+        (
+            "emit.offset-syncs.enabled = false\noffset-syncs.topic.replication.factor = 1",
+            {"checkpoints-off", "invalid-value"},
+        ),
+        ("A->B.exactly.once.support = required", {"invalid-value"}),
+        ("A->B.exactly.once.support = required\nA.consumer.isolation.level = read_committed", set()),
+        ("A->B.exactly.once.support = required\nfailover.mm2.version = 3.4", set()),
+    ],
+)
+def test_settings_that_mm2_does_not_take_together(tmp_path, lines, codes):
+    findings = found(load(tmp_path, PAIR + lines))
+    assert set(findings) == codes
+    for finding in findings.values():
+        assert "(line " in finding.subject
+
+
 def test_findings_are_sorted_by_weight_then_line():
     lines = [("a (line 9)", "warning"), ("b (line 10)", "error"), ("c", "warning"), ("d (line 2)", "warning")]
     findings = [Finding("x", Severity(severity), subject, "", "") for subject, severity in lines]

@@ -330,6 +330,29 @@ def test_validation_names_what_is_wrong(tmp_path):
     assert call(board(tmp_path, flow()), "PUT", path, ["no", "object"])[0] == 400
 
 
+@pytest.mark.parametrize(
+    ("kind", "given", "wrong"),
+    [
+        ("Source", {"emit.offset-syncs.enabled": "false"}, set()),
+        ("Source", {"emit.offset-syncs.enabled": "false", "offset-syncs.topic.replication.factor": "1"}, {"syncs"}),
+        ("Checkpoint", {"emit.checkpoints.enabled": "false"}, {"checkpoints"}),
+        ("Checkpoint", {"emit.checkpoints.enabled": "false", "sync.group.offsets.enabled": "true"}, {"checkpoints"}),
+        ("Checkpoint", {"emit.offset-syncs.enabled": "false"}, {"syncs"}),
+        ("Heartbeat", {"emit.offset-syncs.enabled": "false"}, set()),
+    ],
+)
+def test_validation_knows_what_does_not_go_together(tmp_path, kind, given, wrong):
+    name = f"Mirror{kind}Connector"
+    base = {"name": "x", "connector.class": name, "source.cluster.alias": "A"}
+    _, found = call(board(tmp_path, flow()), "PUT", f"/connector-plugins/{name}/config/validate", base | given)
+    keys = {
+        "syncs": "emit.offset-syncs.enabled",
+        "checkpoints": "emit.checkpoints.enabled",
+    }
+    named = {each["value"]["name"] for each in found["configs"] if each["value"]["errors"]}
+    assert named == {keys[each] for each in wrong}
+
+
 def test_levels_of_loggers(tmp_path):
     logger = logging.getLogger("failover.serve.server")
     before = logger.level
