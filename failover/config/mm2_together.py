@@ -1,6 +1,7 @@
 """Settings that MM2's connectors do not take together: what Connect's validation refuses although each is valid. Pure.
 
-Source: MirrorSourceConnector.validate, MirrorCheckpointConfig.validate, Kafka 3.5 to 4.3; a test asks Kafka Connect 4.1.1 the same.
+Source: MirrorSourceConnector.validate, MirrorCheckpointConfig.validate, Kafka 3.5 to 4.3; Kafka Connect 4.1.1 is asked
+the same by a system test.
 """
 
 from __future__ import annotations
@@ -9,7 +10,6 @@ from collections.abc import Mapping
 from typing import Final
 
 from failover.config.mm2_keys import CHECKPOINT, SOURCE
-from failover.mm2.versions import at_least
 
 EMIT_SYNCS: Final = "emit.offset-syncs.enabled"
 EMIT_CHECKPOINTS: Final = "emit.checkpoints.enabled"
@@ -24,15 +24,15 @@ def refused_together(connector: str, given: Mapping[str, str], version: tuple[in
     """
     wrong: dict[str, str] = {}
     # MM2 compares texts here: "FALSE" passes (measured on Kafka 4.1.1).
-    without_syncs = given.get(EMIT_SYNCS) == "false" and at_least(version, 3, 9)
+    without_syncs = given.get(EMIT_SYNCS) == "false" and version >= (3, 9)
     if connector == SOURCE:
         syncs = sorted(key for key in given if key.startswith(("offset-syncs-", "offset-syncs.topic.")))
         if without_syncs and syncs:
             wrong[EMIT_SYNCS] = f"{EMIT_SYNCS} = false excludes settings of the offset syncs: {', '.join(syncs)}"
         isolation = next((given[key] for key in _ISOLATION if key in given), None)
-        if given.get(_EXACTLY_ONCE) == "required" and isolation != "read_committed" and at_least(version, 3, 5):
+        if given.get(_EXACTLY_ONCE) == "required" and isolation != "read_committed" and version >= (3, 5):
             wrong[_EXACTLY_ONCE] = f"{_EXACTLY_ONCE} = required needs a consumer with isolation.level = read_committed"
-    if connector == CHECKPOINT and at_least(version, 3, 9) and given.get("enabled", "true").strip().lower() == "true":
+    if connector == CHECKPOINT and version >= (3, 9) and given.get("enabled", "true").strip().lower() == "true":
         if given.get(EMIT_CHECKPOINTS) == "false":
             wrong[EMIT_CHECKPOINTS] = f"{EMIT_CHECKPOINTS} = false leaves the connector nothing to do"
         if without_syncs:
