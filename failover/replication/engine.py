@@ -216,6 +216,9 @@ class Engine:
         self.traffic.failed("source", "DIVERGED" if fetched.diverging is not None else fault(fetched.error).name)
         self.mender.unreadable(route, fetched)
 
+    def readable(self, route: Route) -> None:
+        self.mender.recovered(route)
+
     def damaged(self, route: Route, why: str) -> None:
         self.traffic.failed("source", "DAMAGED")
         self.mender.damaged(route, why)

@@ -45,6 +45,7 @@ class Mender:
         self._engine = engine
         self._source, self._target = source, target
         self._following: dict[str, set[TopicPartition]] = {"source": set(), "target": set()}
+        self._made_anew: dict[Route, bytes] = {}
 
     # -- the target's side -----------------------------------------------------------------------
 
@@ -113,8 +114,13 @@ class Mender:
         if lane.fault is None or lane.fault.number not in _OF_ONE_RECORD or not lane.flights:
             return False
         batch, number = lane.flights[0].outgoing, lane.fault.number
-        if batch.records == 1 or not lane.begin_again():
+        if batch.records == 1:
             return False
+        if not lane.begin_again():
+            # The same bytes would be refused for ever. What else was on its way may lie there as it is: that is looked
+            # up, and then this batch is sent alone.
+            route.shard.doubt(f"{route}: {lane.fault}, and an answer before was lost")
+            return True
         if number not in _TOO_LARGE:
             route.sifting = True
         elif route.limits is None:
@@ -185,8 +191,11 @@ class Mender:
         self._again(route, f"the source's next batch is damaged: {why}")
 
     def source_recreated(self, route: Route, source_id: bytes) -> None:
-        """Goes on with another topic under the old name, from its start."""
-        self._engine.spawn(self._recreated(route, source_id))
+        """Goes on with another topic under the old name, from its start, once what was read of the former is there."""
+        waiting = route in self._made_anew
+        self._made_anew[route] = source_id
+        if not waiting:
+            self._engine.spawn(self._recreated(route))
 
     def target_recreated(self, route: Route, target_id: bytes) -> None:
         """Begins anew on another topic under the old name."""
@@ -314,11 +323,16 @@ class Mender:
         lane = route.lane
         if not await self._quiet(route):
             return
+        leader: Leader | Fault
         try:
+            leader = (await self._engine.source_leaders.find([lane.source]))[lane.source]
             found = (await log_ranges(self._source, [lane.source]))[lane.source]
         except ClusterError as error:
-            found = fault(-1, error.message)
+            leader = found = fault(-1, error.message)
         if lane.pending or lane.state is not State.OPEN:
+            return
+        if isinstance(leader, Leader) and leader.topic_id != route.source_id:
+            self.source_recreated(route, leader.topic_id)  # brokers before Kafka 3.1 are asked by name
             return
         if isinstance(found, Fault):
             self._again(route, f"the source's log cannot be asked for its ends: {found}")
@@ -341,16 +355,40 @@ class Mender:
                 position - found.end,
             )
             self._move(route, found.end)
+        elif lane.leader_epoch >= 0:
+            # A leader that knows no epoch so new answers so, too (Kafka: Partition.readRecords).
+            _log.warning(
+                "%s: the source knows nothing of leader epoch %d, under which the record before offset %d was read",
+                route,
+                lane.leader_epoch,
+                position,
+            )
+            lane.leader_epoch = -1
+        else:
+            self._again(
+                route, f"the source does not give offset {position}, though it has {found.start} to {found.end}"
+            )
+            return
         self._engine.touch(route)
 
-    async def _recreated(self, route: Route, source_id: bytes) -> None:
-        if route.source_id == source_id or not await self._quiet(route) or route.source_id == source_id:
-            return
-        _log.error("%s: source-recreated: the source's topic was made anew; it is copied from its start", route)
-        route.source_id = source_id
-        self._move(route, 0)
-        await self.follow_source([route])
-        self._engine.touch(route)
+    async def _recreated(self, route: Route) -> None:
+        made_anew = self._made_anew
+        try:
+            # A lane that stands still is in doubt, closed, or sends again: then it is either started, which looks at
+            # the topic itself, or goes on with what it has read of the former one.
+            while self._known(route) and route.source_id != made_anew[route]:
+                if not await self._quiet(route):
+                    await asyncio.sleep(_LONGEST_PAUSE)
+                elif route.source_id != made_anew[route]:
+                    _log.error(
+                        "%s: source-recreated: the source's topic was made anew; it is copied from its start", route
+                    )
+                    route.source_id = made_anew[route]
+                    self._move(route, 0)
+                    await self.follow_source([route])
+                    self._engine.touch(route)
+        finally:
+            del made_anew[route]
 
     def _move(self, route: Route, upstream: int) -> None:
         route.anchors.clear()

@@ -54,6 +54,9 @@ class ReadEvents(Protocol):
     def unreadable(self, route: Route, fetched: Fetched) -> None:
         """Says that the broker answered with an error or that the logs part."""
 
+    def readable(self, route: Route) -> None:
+        """Says that a lane that stood still is read again, and that there is nothing to be copied."""
+
     def damaged(self, route: Route, why: str) -> None:
         """Says that the next batch cannot be read."""
 
@@ -238,6 +241,8 @@ class Reader:
         route.tally.seen(lane.upstream, route.source_end, now)
         size = len(fetched.records)
         if not size:
+            if route.reason and not lane.pending:
+                self._events.readable(route)
             return
         self._rate.took(size)
         prepared = prepare(

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from failover.errors import BrokerError, FailoverError
-from failover.kafka.wire.cluster import WireCluster
+from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.model.names import Fault, TopicPartition
 from failover.replication.anchor import Anchor
 from failover.replication.locate import Located, Place, Unknown, locate
@@ -53,11 +54,13 @@ class Starter:
     async def start(self, routes: Sequence[Route]) -> None:
         """Opens the lanes of routes behind their shard's fence; sets ``Route.reason`` of those that stay closed."""
         routes = await self._without_foreign(routes)
+        await self._look_at_sources(routes)
         before = {route.lane.source: self._kept.get(route.lane.source) for route in routes}
         found = await self._locate(routes, {})
         unknown = [route for route in routes if isinstance(found[route.lane.source], Unknown)]
         if unknown:
             found.update(await self._locate(unknown, await self._synced(unknown)))
+        found.update(await self._changed(routes))
         noted, refused = await self._note(routes, found)
         for route in routes:
             tp = route.lane.source
@@ -118,6 +121,32 @@ class Starter:
 
     # -- inside ----------------------------------------------------------------------------------
 
+    async def _look_at_sources(self, routes: Sequence[Route]) -> None:
+        """Notes which source topics were made anew: the shard has looked at the target's.
+
+        Where the copying of the former topic ended is no place in the new one.
+        """
+        leaders = await self._source.leaders({route.lane.source for route in routes}, refresh=True)
+        for route in routes:
+            leader = leaders[route.lane.source]
+            if isinstance(leader, Leader) and leader.topic_id != route.source_id:
+                self.left(route)
+                route.generation = 0
+                route.anchors.clear()
+                route.source_id = leader.topic_id
+
+    async def _changed(self, routes: Sequence[Route]) -> dict[TopicPartition, Unknown]:
+        """Finds the partitions of which, while they were read, a topic turned out to be another one."""
+        found: dict[TopicPartition, Unknown] = {}
+        sources = await self._source.leaders({route.lane.source for route in routes})
+        targets = await self._target.leaders({route.lane.target for route in routes})
+        for route in routes:
+            source, target = sources[route.lane.source], targets[route.lane.target]
+            for leader, known in ((source, route.source_id), (target, route.target_id)):
+                if isinstance(leader, Leader) and leader.topic_id != known:
+                    found[route.lane.source] = Unknown("a topic was made anew while it was looked at")
+        return found
+
     def _put_back(
         self, before: Mapping[TopicPartition, Anchor | None], chosen: Mapping[TopicPartition, Anchor]
     ) -> None:
@@ -156,7 +185,7 @@ class Starter:
     async def _locate(
         self, routes: Sequence[Route], synced: Mapping[TopicPartition, Sequence[Anchor]]
     ) -> dict[TopicPartition, Located | Unknown | Fault]:
-        options = self._engine.options
+        options, start = self._engine.options, self._engine.options.start
         places = []
         for route in routes:
             tp = route.lane.source
@@ -175,7 +204,7 @@ class Starter:
             self._target,
             places,
             read_committed=options.read.read_committed,
-            start="earliest" if options.from_start else "latest",
+            start=start if isinstance(start, str) else int((time.time() - start) * 1000),
         )
 
     async def _synced(self, routes: Sequence[Route]) -> dict[TopicPartition, Sequence[Anchor]]:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, cast
 
 import pytest
 
 from failover.errors import BrokerError, ClusterUnreachable
+from failover.kafka.wire.cluster import Leader
+from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.model.names import TopicPartition
+from failover.replication import starting as module
 from failover.replication.anchor import Anchor
 from failover.replication.lane import Lane, State
 from failover.replication.locate_answer import Located
+from failover.replication.recorder import anchors_of
 from failover.replication.route import Room, Route
 from failover.replication.starting import Starter
 from tests.unit.replication.test_recorder import DENIED, UNREACHABLE, AnchorFake
@@ -37,16 +41,34 @@ class Engine:
     def look_soon(self) -> None: ...
 
 
+class Cluster:
+    """Knows leaders, and topics by their ids, which change as somebody reads them."""
+
+    def __init__(self) -> None:
+        self.ids: dict[str, bytes] = {}
+
+    async def leaders(self, partitions: Collection[TopicPartition], *, refresh: bool = False) -> dict[Any, Leader]:
+        return {tp: Leader(1, 0, self.ids.get(tp.topic, NO_TOPIC_ID)) for tp in partitions}
+
+
+class Shard:
+    producers = frozenset({7})
+
+
 class Scene:
     """Has two partitions that were copied and then let go, at source offsets 10 and 20."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.positions = AnchorFake()
         self.routes = [
-            Route(Lane(tp, tp._replace(topic=f"A.{tp.topic}")), cast("Any", None), Room(1)) for tp in (HERE, THERE)
+            Route(Lane(tp, tp._replace(topic=f"A.{tp.topic}")), cast("Any", Shard()), Room(1)) for tp in (HERE, THERE)
         ]
+        monkeypatch.setattr(module, "find_foreign", self.find_foreign)
         self.engine = Engine(self.routes)
-        self.starter = Starter(cast("Any", self.engine), *cast("Any", (None, None, self.positions, None)))
+        self.source, self.target = Cluster(), Cluster()
+        self.starter = Starter(cast("Any", self.engine), *cast("Any", (self.source, self.target, self.positions, None)))
+        self.reading: Callable[[], None] = lambda: None
+        self.anchors: dict[TopicPartition, tuple[Anchor, ...]] = {}
         self.meanwhile: Mapping[TopicPartition, int] = {}
         for number, route in enumerate(self.routes, 1):
             route.lane.start(number * 10, number * 100)
@@ -56,7 +78,9 @@ class Scene:
 
         async def locate(routes: Sequence[Route], _: object) -> dict[TopicPartition, Located]:
             found = {}
+            self.reading()
             for route in routes:
+                self.anchors[route.lane.source] = anchors_of(route, [self.starter._kept[route.lane.source]])
                 kept = self.starter._kept[route.lane.source]
                 how: Any = "chosen" if kept.chosen else "anchor"
                 since = 500 if kept.chosen else None
@@ -68,12 +92,15 @@ class Scene:
 
         monkeypatch.setattr(self.starter, "_locate", locate)
 
+    async def find_foreign(self, *_: object) -> dict[TopicPartition, object]:
+        return {}
+
     def choose(self, wanted: Mapping[TopicPartition, int]) -> None:
         asyncio.run(self.starter.choose(wanted))
 
-    def start(self) -> None:
+    def start(self, *, generation: int = 0) -> None:
         for route in self.routes:
-            route.generation = 0
+            route.generation = generation
         asyncio.run(self.starter.start(self.routes))
 
 
@@ -129,3 +156,30 @@ def test_a_choice_during_a_start_counts(scene: Scene) -> None:
     assert "another position was chosen meanwhile" in scene.engine.said[HERE]
     scene.start()
     assert (scene.routes[0].lane.upstream, scene.routes[0].lane.state) == (4, State.OPEN)
+
+
+OLD, NEW = b"o" * 16, b"n" * 16
+
+
+@pytest.mark.parametrize("generation", [0, 1], ids=["let go", "in doubt"])
+def test_what_is_known_of_a_source_topic_is_not_taken_for_its_successor(scene: Scene, generation: int) -> None:
+    """Whoever looks at the topics now and then has not seen it yet."""
+    for route in scene.routes:
+        route.source_id = OLD
+        scene.source.ids[route.lane.source.topic] = OLD
+        scene.starter._kept[route.lane.source] = Anchor(route.lane.upstream, route.lane.downstream, OLD)
+    scene.source.ids[HERE.topic] = NEW
+    scene.start(generation=generation)
+    assert [route.source_id for route in scene.routes] == [NEW, OLD]
+    newest = {tp: anchors[0].source_topic_id for tp, anchors in scene.anchors.items()}
+    assert newest == {HERE: OLD, THERE: OLD}
+
+
+@pytest.mark.parametrize("side", ["source", "target"])
+def test_where_a_topic_is_made_anew_while_it_is_read_nothing_begins(scene: Scene, side: str) -> None:
+    ids = getattr(scene, side).ids
+    here = scene.routes[0]
+    scene.reading = lambda: ids.update({getattr(here.lane, side).topic: NEW})
+    scene.start()
+    assert [route.lane.state for route in scene.routes] == [State.CLOSED, State.OPEN]
+    assert "made anew while it was looked at" in scene.engine.said[HERE]

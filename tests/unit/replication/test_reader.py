@@ -23,11 +23,12 @@ LIMIT = 20
 
 
 class Source:
-    """Gives one record a fetch of each partition, with a high watermark that is far off."""
+    """Gives one record a fetch of each partition, or none where it is ``empty``; ``asked``: fetches so far."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(module, "fetch_call", lambda asked, **_: list(asked))
         self.asked = 0
+        self.empty = False
 
     async def send(self, node: int, call: Any, **_: object) -> FetchAnswer:
         await asyncio.sleep(0)
@@ -35,7 +36,7 @@ class Source:
         return FetchAnswer(0, 0, [self._fetched(each) for each in call])
 
     def _fetched(self, asked: FetchPartition) -> Fetched:
-        records = memoryview(bytearray(batch(asked.offset, [0])))
+        records = memoryview(bytearray(b"" if self.empty else batch(asked.offset, [0])))
         return Fetched(asked.topic, asked.partition, 0, 1 << 40, 1 << 40, 0, (), None, records)
 
 
@@ -76,6 +77,9 @@ class Scene:
 
     def unreadable(self, route: Route, fetched: Fetched) -> None:
         self.said.append(f"unreadable {fetched.error}")
+
+    def readable(self, route: Route) -> None:
+        self.said.append("readable")
 
     def damaged(self, route: Route, why: str) -> None:
         self.said.append(f"damaged {why}")
@@ -140,5 +144,21 @@ def test_a_reader_whose_lanes_hold_nothing_waits_for_the_room_that_others_fill(s
         assert scene.source.asked == 0
         acknowledge(one, first)
         await until(lambda: two.lane.fetch_offset == 1)
+
+    scene.run(script)
+
+
+@pytest.mark.parametrize("pending", [0, 1])
+def test_a_lane_that_is_read_again_stands_still_no_more_unless_the_target_refuses_it(scene, pending):
+    async def script(start):
+        one = scene.route(0, Room(1 << 20))
+        if pending:
+            one.lane.offer(prepared(0), 1)
+        one.reason = "the source does not give it: TOPIC_AUTHORIZATION_FAILED"
+        scene.source.empty = True
+        scene.reader(1, one.room, one)
+        start()
+        await until(lambda: scene.source.asked > 2)
+        assert ("readable" in scene.said) is not bool(pending)
 
     scene.run(script)
