@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 
 class Explanation(NamedTuple):
-    """Is the entry of one word. ``kind``: reason, finding, error, verdict, precision, proof, outcome, column,
+    """Is the entry of one word. ``kind``: reason, finding, error, verdict, precision, proof, outcome, column, state,
     topic (the replicator does not copy it) or seed.
     """
 
@@ -20,6 +20,7 @@ class Explanation(NamedTuple):
 
 def entries() -> dict[str, Explanation]:
     """Gives every entry by its word."""
+    from failover.report.explain_columns import COLUMNS
     from failover.report.explain_config import CONFIG
     from failover.report.explain_errors import ERRORS
     from failover.report.explain_findings import FINDINGS
@@ -30,7 +31,7 @@ def entries() -> dict[str, Explanation]:
 
     return {
         word: Explanation(word, *rest)
-        for table in (STATUS, REPLICATOR, CONFIG, ERRORS, FINDINGS, WORDS, REASONS)
+        for table in (COLUMNS, STATUS, REPLICATOR, CONFIG, ERRORS, FINDINGS, WORDS, REASONS)
         for word, rest in table.items()
     }
 

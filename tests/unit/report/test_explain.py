@@ -14,8 +14,13 @@ from failover.model.plan import Action, Verdict
 from failover.planning.decide import COMMIT_CODES, REFUSE_CODES, SKIP_CODES
 from failover.planning.group_rules import GROUP_CODES
 from failover.report.explain import entries, explain_text, find_word, near_words, words_text
+from failover.report.history_text import HEADERS as HISTORY
 from failover.report.phrases import PHRASES
+from failover.report.plan_csv import COLUMNS as CSV
 from failover.report.plan_rows import HEADERS
+from failover.report.status_text import GROUPS, PARTITIONS
+from failover.report.translation_text import HEADERS as TRANSLATED
+from failover.report.verify_text import LOOKED_HEADERS
 
 ROOT = Path(failover.errors.__file__).parent
 
@@ -81,10 +86,30 @@ def finding_codes() -> set[str]:
             "FAILED",
         ],
         ["reread", "reread_max", "position_after", "unreplicated", "auto.offset.reset", "standing-commit"],
+        list(CSV),
+        [*PARTITIONS, *GROUPS, *TRANSLATED, *LOOKED_HEADERS, *HISTORY],
+        ["ACTION", "NOW", "BEFORE", "PLANNED", "READ BACK", "STATUS", "WRITTEN", "ALLOWED", "VERIFIED", "OUTCOME"],
+        ["up", "degraded", "down", "denied", "not-asked", "at-least", "at-most"],
+        ["Empty", "Dead", "Stable", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Unknown"],
         sorted(error_codes()),
         sorted(finding_codes()),
     ],
-    ids=["stable", "reasons", "phrases", "values", "columns", "screens", "fields", "errors", "findings"],
+    ids=[
+        "stable",
+        "reasons",
+        "phrases",
+        "values",
+        "columns",
+        "screens",
+        "fields",
+        "csv",
+        "tables",
+        "execution",
+        "states",
+        "group states",
+        "errors",
+        "findings",
+    ],
 )
 def test_every_word_in_use_is_explained(words: Any):
     assert words
