@@ -85,8 +85,8 @@ _COLUMNS: dict[str, tuple[str, str, str, str]] = {
         "LAG 812",
     ),
     "seconds": (
-        "how old what is missing is",
-        "From the newest record that was mirrored to now.",
+        "the lag in seconds",
+        "How long the first record that is missing has waited.",
         _NOTHING,
         "SECONDS 3",
     ),

@@ -177,6 +177,13 @@ ERRORS: dict[str, tuple[str, str, str, str, str]] = {
         "See the hint beside it. A source without a token is never taken for a dead one.",
         "the token endpoint answers 401, invalid_client",
     ),
+    "record-unreadable": (
+        "error",
+        "a record of an internal topic cannot be decoded",
+        "It is damaged, another program wrote it, or its version is newer than this tool knows.",
+        "failover inspect shows the topic's records and counts those that cannot be read.",
+        "checkpoint: version 7",
+    ),
     "broker-error": (
         "error",
         "a broker answered with an error",

@@ -8,6 +8,7 @@ import pytest
 
 import failover.errors
 from failover.checks.find import CHECKS
+from failover.mm2.fields import DecodeError
 from failover.model import Precision, Proof
 from failover.model.execution import Now, Outcome, Status
 from failover.model.plan import Action, Verdict
@@ -91,7 +92,7 @@ def finding_codes() -> set[str]:
         ["ACTION", "NOW", "BEFORE", "PLANNED", "READ BACK", "STATUS", "WRITTEN", "ALLOWED", "VERIFIED", "OUTCOME"],
         ["up", "degraded", "down", "denied", "not-asked", "at-least", "at-most"],
         ["Empty", "Dead", "Stable", "PreparingRebalance", "CompletingRebalance", "Assigning", "Reconciling", "Unknown"],
-        sorted(error_codes()),
+        [*sorted(error_codes()), DecodeError.code],
         sorted(finding_codes()),
     ],
     ids=[
