@@ -12,7 +12,7 @@ from typing import Literal
 import msgspec
 
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.logs import log_ranges
+from failover.kafka.wire.logs import OffsetAt, list_offsets, log_ranges
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
@@ -55,13 +55,14 @@ async def locate(
     places: Iterable[Place],
     *,
     read_committed: bool,
-    start: Literal["earliest", "latest"] = "earliest",
+    start: Literal["earliest", "latest"] | int = "earliest",
     max_records: int = MAX_RECORDS,
 ) -> dict[TopicPartition, Answer]:
     """Finds the positions of many partitions, by source partition; call it when nobody writes on the target any more.
 
     ``read_committed``: aborted transactions are not copied. ``start``: where a partition begins of which nothing was
-    ever copied. ``max_records``: offsets of one log whose records are compared for one partition at most; ten times as
+    ever copied, a number being a time (epoch ms): at the first record from then on, or at the end (KIP-1106).
+    ``max_records``: offsets of one log whose records are compared for one partition at most; ten times as
     many are counted. A partition that cannot be read gives a ``Fault``; the others are not affected. Raises
     ``ClusterUnreachable``, ``CredentialsRefused``.
     """
@@ -72,15 +73,20 @@ async def locate(
             log_ranges(source, left, read_committed=read_committed),
             log_ranges(target, [place.target for place in left.values()]),
         )
+        begins: Mapping[TopicPartition, OffsetAt | Fault] = (
+            await list_offsets(source, dict.fromkeys(left, start)) if isinstance(start, int) else {}
+        )
         searches: dict[TopicPartition, Steps[Located | Unknown]] = {}
         for tp, place in left.items():
-            here, there = sources[tp], targets[place.target]
+            here, there, begin = sources[tp], targets[place.target], begins.get(tp)
             if isinstance(here, Fault):
                 answers[tp] = here
             elif isinstance(there, Fault):
                 answers[tp] = there
+            elif isinstance(begin, Fault):
+                answers[tp] = begin
             else:
-                searches[tp] = locating(_question(place, here, there, start, max_records))
+                searches[tp] = locating(_question(place, here, there, _start(start, begin), max_records))
         targets_of = {tp: place.target for tp, place in left.items()}
         answers |= await _search(source, target, searches, targets_of, committed=read_committed)
         # Retention may move a log's start while it is read.
@@ -90,8 +96,15 @@ async def locate(
     return answers
 
 
+def _start(start: Literal["earliest", "latest"] | int, found: OffsetAt | None) -> Literal["earliest", "latest"] | int:
+    """Gives where a question's partition begins: a time's offset, the end if no record is that young."""
+    if isinstance(start, str):
+        return start
+    return found.offset if found is not None and found.offset >= 0 else "latest"
+
+
 def _question(
-    place: Place, source: LogRange, target: LogRange, start: Literal["earliest", "latest"], max_records: int
+    place: Place, source: LogRange, target: LogRange, start: Literal["earliest", "latest"] | int, max_records: int
 ) -> Question:
     return Question(
         anchors=tuple(place.anchors),

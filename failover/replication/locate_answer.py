@@ -21,6 +21,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     ``anchors``: newest first. ``source``, ``target``: the logs as they are, the target's behind the fence; the source's
     ends at the last stable offset if aborted records are left out. ``source_topic_id``, ``target_topic_id``: as now.
+    ``start``: where it begins if nothing was ever copied, a number being a source offset.
     """
 
     anchors: tuple[Anchor, ...]
@@ -28,8 +29,16 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     target: LogRange
     source_topic_id: bytes = NO_TOPIC_ID
     target_topic_id: bytes = NO_TOPIC_ID
-    start: Literal["earliest", "latest"] = "earliest"
+    start: Literal["earliest", "latest"] | int = "earliest"
     max_records: int = MAX_RECORDS
+
+    @property
+    def beginning(self) -> int:
+        """Gives the source offset at which a partition begins of which nothing was ever copied."""
+        first, last = self.source
+        if self.start == "earliest":
+            return first
+        return last if self.start == "latest" else min(max(self.start, first), last)
 
     @property
     def since(self) -> int | None:

@@ -93,7 +93,7 @@ class _Search:
             return None
         where, detail = newest.upstream, "chosen by somebody"
         if not where:
-            where = self.source.end if self.question.start == "latest" else self.source.start
+            where = self.question.beginning
             detail = "its position was removed"
         found = self._located(where, None, how="chosen", detail=detail)
         return msgspec.structs.replace(found, since=self.target.end)
@@ -332,9 +332,8 @@ class _Search:
             detail = f"{_of(anchor)} {count.records} on, which the target no longer holds"
             return self._located(count.natural, around, how=_how(count), detail=detail)
         if never:
-            latest = self.question.start == "latest" and not self.question.anchors
             return self._located(
-                self.source.end if latest else self.source.start,
+                self.source.start if self.question.anchors else self.question.beginning,
                 None,
                 how="start",
                 detail="the target never held a record",

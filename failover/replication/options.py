@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 import msgspec
 
-from failover.config.duration import parse_duration
+from failover.config.duration import parse_duration, parse_iso_duration
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2 import client_properties, with_prefix
 from failover.config.mm2_keys import SOURCE
@@ -33,6 +33,8 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     ``exactly_once`` required: a shard that cannot be fenced stands still.
     ``session``: seconds until a worker of a group that is not heard of loses its shards
     (``failover.replicator.session.timeout``).
+    ``start``: where a partition begins of which nothing was ever copied; a number: at the first record that is no older
+    than so many seconds then (Kafka: ``auto.offset.reset``, KIP-1106).
     ``lag_group``: positions are committed on the source, too (``failover.replicator.lag.group``).
     """
 
@@ -46,7 +48,7 @@ class ReplicateOptions(msgspec.Struct, frozen=True, kw_only=True):
     session: float = SESSION_SECONDS
     refresh_seconds: float = 600.0
     offset_lag_max: int = 100
-    from_start: bool = True
+    start: Literal["earliest", "latest"] | float = "earliest"
     read: ReadSettings = ReadSettings()
     write: WriteSettings = WriteSettings()
 
@@ -63,9 +65,6 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
     isolation = flow.isolation_level
     if isolation not in ("read_committed", "read_uncommitted"):
         raise _wrong(consumer["isolation.level"], "write read_committed or read_uncommitted")
-    reset = consumer.text("auto.offset.reset").lower() if "auto.offset.reset" in consumer else "earliest"
-    if reset not in ("earliest", "latest"):
-        raise _wrong(consumer["auto.offset.reset"], "write earliest or latest")
     partition_bytes = _integer(consumer, "max.partition.fetch.bytes", 1 << 20)
     request_bytes = _integer(producer, "max.request.size", 4 << 20)
     return ReplicateOptions(
@@ -81,7 +80,7 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
         session=_session(own),
         refresh_seconds=_refresh(flow),
         offset_lag_max=flow.offset_lag_max,
-        from_start=reset == "earliest",
+        start=_start(consumer),
         read=ReadSettings(
             fetch_max_bytes=_integer(consumer, "fetch.max.bytes", 8 << 20),
             max_partition_fetch_bytes=partition_bytes,
@@ -94,6 +93,21 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
         ),
         write=WriteSettings(request_bytes=request_bytes),
     )
+
+
+def _start(consumer: Settings) -> Literal["earliest", "latest"] | float:
+    if "auto.offset.reset" not in consumer:
+        return "earliest"
+    reset = consumer.text("auto.offset.reset").lower()
+    if reset == "earliest":
+        return "earliest"
+    if reset == "latest":
+        return "latest"
+    kind, _, length = reset.partition(":")
+    age = parse_iso_duration(length) if kind == "by_duration" else None
+    if age is None:
+        raise _wrong(consumer["auto.offset.reset"], "write earliest, latest or by_duration:PT24H")
+    return age
 
 
 def read_restart(config: Config) -> Restart:

@@ -100,7 +100,7 @@ def ask(
     committed: bool = False,
     source_id: bytes = SOURCE_ID,
     target_id: bytes = TARGET_ID,
-    start: str = "earliest",
+    start: str | int = "earliest",
     max_records: int = 200_000,
 ) -> Asked:
     question = Question(
@@ -109,7 +109,7 @@ def ask(
         target=target.range,
         source_topic_id=source_id,
         target_topic_id=target_id,
-        start="latest" if start == "latest" else "earliest",
+        start=start if isinstance(start, int) else "latest" if start == "latest" else "earliest",
         max_records=max_records,
     )
     search = locating(question)

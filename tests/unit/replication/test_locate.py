@@ -26,6 +26,8 @@ def test_nothing_was_copied_yet():
     found = located(ask(source, target, []))
     assert (found.upstream, found.downstream, found.how, found.lost) == (7, 1, "start", 0)
     assert located(ask(source, target, [], start="latest")).upstream == 27
+    for asked, at in ((12, 12), (3, 7), (40, 27)):  # by time; retention or truncation came after the question
+        assert located(ask(source, target, [], start=asked)).upstream == at
 
 
 def test_an_anchor_at_the_target_s_end_takes_one_round():
@@ -337,6 +339,7 @@ def test_the_first_start_from_the_end_is_kept():
     target.add(None)
     source.add(Datum(b"later"))
     assert located(ask(source, target, [anchor], start="latest")).upstream == 300
+    assert located(ask(source, target, [anchor], start=100)).upstream == 300
     assert located(ask(source, target, [Anchor(300, 1, b"s" * 16, TARGET_ID)], start="latest")).upstream == 300
 
 

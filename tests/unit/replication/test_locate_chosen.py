@@ -16,7 +16,7 @@ def logs(values: list[int]) -> Copying:
     return Copying(source, target)
 
 
-def chosen(copying: Copying, at: int, *, start: str = "earliest") -> Located:
+def chosen(copying: Copying, at: int, *, start: str | int = "earliest") -> Located:
     """Chooses a position and asks for it behind a fence, as a start does."""
     copying.fence()
     answer = ask(copying.source, copying.target, [Anchor(at, chosen=True), *copying.syncs], start=start).answer
@@ -40,6 +40,7 @@ def test_what_was_removed_begins_as_a_new_partition_does():
     found = chosen(copying, 0)
     assert (found.upstream, found.lost) == (10, 0)
     assert chosen(copying, 0, start="latest").upstream == 100
+    assert chosen(copying, 0, start=44).upstream == 44
 
 
 def test_a_chosen_position_below_the_log_says_what_is_gone():

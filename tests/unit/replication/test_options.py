@@ -28,7 +28,7 @@ def test_what_holds_without_a_setting(tmp_path):
         restart_max=60.0,
         exactly_once="preferred",
         refresh_seconds=600.0,
-        from_start=True,
+        start="earliest",
         read=ReadSettings(
             fetch_max_bytes=8 << 20,
             max_partition_fetch_bytes=1 << 20,
@@ -94,12 +94,26 @@ def test_the_settings_of_the_mirrors_consumer(tmp_path, prefix):
     assert found.read.max_partition_fetch_bytes == 3_000_000
     assert found.read.lane_bytes == 12_000_000
     assert (found.read.fetch_max_bytes, found.read.fetch_max_wait_ms, found.read.fetch_min_bytes) == (5_000_000, 100, 7)
-    assert not found.from_start
+    assert found.start == "latest"
 
 
 def test_the_settings_of_the_mirrors_producer(tmp_path):
     found = options(tmp_path, "A->B.target.producer.max.request.size = 100000\n")
     assert (found.write.request_bytes, found.read.limits.batch_bytes) == (100_000, 100_000)
+
+
+@pytest.mark.parametrize(
+    ("value", "start"),
+    [
+        ("EARLIEST", "earliest"),
+        ("by_duration:PT1H", 3600.0),
+        ("by_duration:P1DT2H3M4.5S", 93784.5),
+        ("by_duration:p7d", 604800.0),
+        ("by_duration:PT0S", 0.0),
+    ],
+)
+def test_where_a_new_partition_begins(tmp_path, value, start):
+    assert options(tmp_path, f"A.consumer.auto.offset.reset = {value}\n").start == start
 
 
 def test_looks_at_topics_may_be_switched_off(tmp_path):
@@ -119,7 +133,11 @@ def test_looks_at_topics_may_be_switched_off(tmp_path):
         ("failover.replicator.restart = always", "backoff or never"),
         ("failover.replicator.exactly.once = no", "preferred or required"),
         ("A.consumer.isolation.level = read", "read_committed or read_uncommitted"),
-        ("A.consumer.auto.offset.reset = none", "earliest or latest"),
+        ("A.consumer.auto.offset.reset = none", "earliest, latest or by_duration:PT24H"),
+        ("A.consumer.auto.offset.reset = by_duration:1h", "earliest, latest or by_duration:PT24H"),
+        ("A.consumer.auto.offset.reset = by_duration:P", "earliest, latest or by_duration:PT24H"),
+        ("A.consumer.auto.offset.reset = by_duration:P1DT", "earliest, latest or by_duration:PT24H"),
+        ("A.consumer.auto.offset.reset = by_duration:PT-1H", "earliest, latest or by_duration:PT24H"),
         ("A.consumer.fetch.max.bytes = -1", "not negative"),
         ("A.consumer.fetch.max.bytes = many", ""),
     ],
