@@ -40,8 +40,8 @@ _FIRST_WIDTH, _WIDER = 1_000, 8
 class _Clue(NamedTuple):
     """Is a count that the content does not bear out. ``exact``: it is one position, not a range.
 
-    ``same_log``: the source has the record before the anchor at the same offset and of the same leader epoch, so up to
-    there it is what it was (Kafka: KIP-101).
+    ``same_log``: the source is surely the same topic and has the record before the anchor at the same offset and of the
+    same leader epoch, so up to there it is what it was (Kafka: KIP-101).
     """
 
     passed: Passed
@@ -184,7 +184,8 @@ class _Search:
             if agreement.broken is None:
                 return self._located(count.low, around, how=_how(count), detail=detail)
             epoch = anchor.leader_epoch
-            same_log = epoch >= 0 and around.epoch_before(anchor.upstream) == epoch
+            known = same_topic(anchor.source_topic_id, self.question.source_topic_id) is True  # all begin with epoch 0
+            same_log = known and epoch >= 0 and around.epoch_before(anchor.upstream) == epoch
             self._clues.append(_Clue(count, anchor, exact=True, same_log=same_log))
             at, record = agreement.broken
             self._notes.append(

@@ -6,7 +6,7 @@ import pytest
 
 from failover.replication.anchor import Anchor
 from failover.replication.locate_answer import Located, Unknown
-from tests.unit.replication.log_pair import TARGET_ID, Copying, Datum, MemoryLog, ask, ours
+from tests.unit.replication.log_pair import NO_TOPIC_ID, SOURCE_ID, TARGET_ID, Copying, Datum, MemoryLog, ask, ours
 
 
 def filled(count: int, *, start: int = 0, prefix: str = "v") -> MemoryLog:
@@ -426,3 +426,17 @@ def test_a_few_records_that_agree_within_the_bound_prove_nothing_beyond_it():
     Copying(source, target).copy(4_500)
     target.start = 4_497
     assert isinstance(ask(source, target, [], max_records=900).answer, Unknown)
+
+
+@pytest.mark.parametrize("known", [True, False], ids=["ids known", "no ids"])
+def test_an_equal_leader_epoch_is_no_witness_where_the_topic_may_be_another(known):
+    """Brokers before Kafka 2.8 have no topic ids, and every topic begins with the same epochs."""
+    source, target = filled(300, prefix="new"), filled(100, prefix="old")
+    target.add(None)
+    ids = {"source_id": SOURCE_ID, "target_id": TARGET_ID} if known else {}
+    anchor = ours(100, 100, epoch=3) if known else Anchor(100, 100, leader_epoch=3)
+    asked = ask(source, target, [anchor], **ids or {"source_id": NO_TOPIC_ID, "target_id": NO_TOPIC_ID})
+    if known:
+        assert located(asked).upstream == 100
+    else:
+        assert isinstance(asked.answer, Unknown)
