@@ -111,7 +111,7 @@ def _named(state: StateFolder, reference: str | None) -> Plan | None:
     from failover.planning.plan_file import decode_plan
     from failover.state.plans import find_plan, read_plan
 
-    return None if reference is None else decode_plan(read_plan(find_plan(state, reference)))
+    return None if reference is None else decode_plan(read_plan(find_plan(state, reference)), reference)
 
 
 def _chosen(
@@ -145,6 +145,7 @@ def _chosen(
 
 def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> Plan:
     """Finds the newest plan of the flow that can still be executed, and names it with its age."""
+    from failover.cli.plan import tell_further
     from failover.execution.earlier import begun, complete
     from failover.execution.session import past
     from failover.planning.plan_file import decode_plan
@@ -154,7 +155,7 @@ def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> P
     now = utc_now()
     passed: list[str] = []
     for path in newest_plans(state):
-        plan = decode_plan(read_plan(path))
+        plan = decode_plan(read_plan(path), str(path))
         if (plan.flow.source, plan.flow.target) != (selected.source, selected.target):
             continue
         before = past(state, plan)
@@ -174,6 +175,7 @@ def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> P
             f"{'OLDER ' if passed else ''}plan {plan.id}, made {age(plan.created, now)} by {plan.operator}: "
             f"{things(len(plan.groups), 'group')}, {things(plan.summary.partitions.commit, 'offset')} to commit"
         )
+        tell_further(settings, state, selected, plan)
         return plan
     last = f": the newest, {passed[0]}" if passed else ""
     raise PlanNotFound(f"there is no usable plan for {selected.name}{last}", hint="failover plan makes one")
@@ -234,7 +236,10 @@ def _execute(
             check(plan, cluster, before, now=utc_now(), when_free=timing.wait > 0)
             if before.text(plan):
                 settings.say(before.text(plan))
-            confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
+            if _commits(plan, wanted, when_free=timing.wait > 0):
+                confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
+            else:
+                settings.say(f"plan {plan.id} has nothing to commit: each of these groups is left as it stands")
             execution = run_session(
                 settings,
                 common,
@@ -255,6 +260,15 @@ def _execute(
         cluster.close()
     settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
     return exit_code(execution)
+
+
+def _commits(plan: Plan, wanted: set[str], *, when_free: bool) -> bool:
+    """Says whether there is anything to ask about: a commit in one of the groups, also of those freed while waiting."""
+    from failover.execution.aims import freed
+    from failover.model.plan import Action
+
+    groups = (freed(plan) if when_free else plan).groups
+    return any(p.action is Action.COMMIT for group in groups if group.group in wanted for p in group.partitions)
 
 
 def _dry_run(

@@ -156,6 +156,16 @@ def target_of(settings: Settings, execution: Execution) -> Target:
     return Target(open_cluster(settings, selected, selected.target), topic, config, selected)
 
 
+def undone_by(state: StateFolder, execution: Execution) -> str:
+    """Says by which run on record here an execution was rolled back, and when; "" where it was not."""
+    from failover.execution.earlier import begun_to_undo
+    from failover.execution.runs import undoings
+    from failover.report.values import moment
+
+    found = [each for each in undoings(state) if each.undoes == execution.id and begun_to_undo(each)]
+    return f"{found[0].id}, {moment(found[0].started)}" if found else ""
+
+
 def plan_of(folder: Path | None) -> Plan | None:
     """Reads the plan an execution was of, None where only the record is at hand."""
     from failover.planning.plan_file import decode_plan

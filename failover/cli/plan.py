@@ -45,6 +45,7 @@ def command(settings: Settings, /, *, evidence: bool, exported: str, output: str
     if output is not None:
         write_copy(Path(output).expanduser(), path)
     show(settings, plan, evidence=evidence)
+    tell_further(settings, state, selected, plan)
     from failover.cli.connect_states import tell_stop
     from failover.planning.build import exit_code
 
@@ -126,6 +127,20 @@ def make(
         locked_by=locked_by,
     )
     return plan, save_plan(state, plan.id, encode_plan(plan))
+
+
+def tell_further(settings: Settings, state: StateFolder, selected: SelectedFlow, plan: Plan) -> None:
+    """Names an earlier plan that reads less again than this one, made without the source."""
+    from failover.library.memory import further_plan
+    from failover.report.values import clock, things
+
+    found = further_plan(state, selected, plan)
+    if found is None:
+        return
+    settings.say(
+        f"plan {found.plan.id} of {clock(found.plan.created, plan.created)}, made while {plan.source.alias} answered, "
+        f"is still valid and reads {things(found.records, 'record')} fewer again: failover execute {found.plan.id}"
+    )
 
 
 def require_place(target: Path) -> None:

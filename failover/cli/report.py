@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.past import locate, plan_of
+from failover.cli.past import locate, plan_of, undone_by
 from failover.cli.wiring import state_folder
 from failover.errors import PlanNotFound, RunNotFound, StateError, UsageError
 from failover.state.playbook_runs import PLAYBOOK_RUN
@@ -75,7 +75,8 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
                 raise
             missing = error
         else:
-            return located.execution.id, of_execution(settings, located.execution, plan_of(located.folder))
+            undone = undone_by(state, located.execution)
+            return located.execution.id, of_execution(settings, located.execution, plan_of(located.folder), undone)
     else:
         missing = RunNotFound(f"there is no plan {reference}")
     try:
@@ -83,7 +84,7 @@ def _written(settings: Settings, state: StateFolder, reference: str) -> tuple[st
     except PlanNotFound:
         hint = missing.hint or "failover history lists what this machine knows"
         raise RunNotFound(f"there is no execution and no plan {reference} in {state.path}", hint=hint) from None
-    plan = decode_plan(read_plan(path))
+    plan = decode_plan(read_plan(path), str(path))
     return f"plan-{plan.id}", of_plan(settings, plan)
 
 
@@ -117,12 +118,15 @@ def of_run(settings: Settings, record: RunRecord) -> str:
     return settings.written(record, {"html": lambda: run_html(record), "markdown": lambda: run_markdown(record)})
 
 
-def of_execution(settings: Settings, execution: Execution, plan: Plan | None) -> str:
+def of_execution(settings: Settings, execution: Execution, plan: Plan | None, undone: str = "") -> str:
     """Writes an execution's report in the asked format."""
     from failover.report.execution_markdown import execution_markdown
     from failover.report.html import execution_html
 
     return settings.written(
         execution,
-        {"html": lambda: execution_html(execution, plan), "markdown": lambda: execution_markdown(execution, plan)},
+        {
+            "html": lambda: execution_html(execution, plan, undone=undone),
+            "markdown": lambda: execution_markdown(execution, plan, undone=undone),
+        },
     )

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from failover.cli.frame import Command, Settings, format_option, pass_settings
-from failover.cli.past import Located, locate, plan_of, target_of
+from failover.cli.past import Located, locate, plan_of, target_of, undone_by
 from failover.cli.wiring import state_folder, utc_now
 from failover.errors import FailoverError, PlanNotFound, RunNotFound
 from failover.state.playbook_runs import PLAYBOOK_RUN
@@ -41,7 +41,7 @@ def command(settings: Settings, /, *, reference: str) -> int:
     plan = _plan_file(state, reference)
     if plan is not None:
         return _show_plan(settings, plan)
-    return _show_run(settings, locate(settings, state, reference))
+    return _show_run(settings, state, locate(settings, state, reference))
 
 
 def _show_eviction(settings: Settings, state: StateFolder, reference: str) -> int:
@@ -91,11 +91,11 @@ def _show_plan(settings: Settings, path: Path) -> int:
     from failover.planning.plan_file import decode_plan
     from failover.state.plans import read_plan
 
-    show(settings, decode_plan(read_plan(path)), evidence=settings.verbosity > 0)
+    show(settings, decode_plan(read_plan(path), str(path)), evidence=settings.verbosity > 0)
     return 0
 
 
-def _show_run(settings: Settings, located: Located) -> int:
+def _show_run(settings: Settings, state: StateFolder, located: Located) -> int:
     from failover.execution.settle import unknown_groups
     from failover.report.execution_text import execution_text
 
@@ -103,7 +103,11 @@ def _show_run(settings: Settings, located: Located) -> int:
     if unknown_groups(execution) and located.folder is not None:
         execution = _settled(settings, located.folder, execution)
     plan = plan_of(located.folder)
-    settings.emit_value(execution, {"table": lambda: execution_text(execution, plan, verbosity=settings.verbosity)})
+
+    def text() -> str:
+        return execution_text(execution, plan, undone=undone_by(state, execution), verbosity=settings.verbosity)
+
+    settings.emit_value(execution, {"table": text})
     return 7 if unknown_groups(execution) else 0
 
 

@@ -90,6 +90,59 @@ def _plans(state: StateFolder, selected: SelectedFlow) -> Iterator[Plan]:
             yield plan
 
 
+class Further(NamedTuple):
+    """Is a plan from while the source answered. ``records``: by how many its commits lie further on, in all."""
+
+    plan: Plan
+    records: int
+
+
+def further_plan(state: StateFolder, selected: SelectedFlow, plan: Plan) -> Further | None:
+    """Finds a plan made while the source answered still valid, that reads less again than ``plan``, made without.
+
+    None where ``plan`` itself saw the source, and unless the earlier plan commits whatever ``plan``
+    commits, nowhere further back, and no checkpoint written since shows a group that was set back on the source.
+    """
+    from failover.execution.earlier import complete
+    from failover.execution.session import past
+    from failover.model.plan import Action
+
+    def commits(found: Plan) -> dict[tuple[str, str, int], int]:
+        return {
+            (group.group, p.topic, p.partition): p.offset
+            for group in found.groups
+            for p in group.partitions
+            if p.action is Action.COMMIT and p.offset is not None
+        }
+
+    wanted = commits(plan)
+    if plan.source.state in ("up", "degraded") or not wanted:
+        return None
+    for earlier in _plans(state, selected):
+        if earlier.source.state not in ("up", "degraded") or earlier.target.cluster_id != plan.target.cluster_id:
+            continue
+        offered = commits(earlier)
+        further = sum(offered.get(place, -1) - offset for place, offset in wanted.items())
+        nowhere_back = all(offered.get(place, -1) >= offset for place, offset in wanted.items())
+        if plan.created >= earlier.expires or not nowhere_back or further <= 0 or _set_back(earlier, plan):
+            return None
+        before = past(state, earlier)
+        return None if before.rolled_back or complete(earlier, before.runs) else Further(earlier, further)
+    return None
+
+
+def _set_back(earlier: Plan, plan: Plan) -> bool:
+    """Says whether a checkpoint since an earlier plan lies before what a group had committed by then."""
+    stood = {(g.group, p.topic, p.partition): p.source_committed for g in earlier.groups for p in g.partitions}
+    return any(
+        p.checkpoint is not None
+        and p.checkpoint.timestamp > earlier.created
+        and p.checkpoint.upstream < (stood.get((group.group, p.topic, p.partition)) or 0)
+        for group in plan.groups
+        for p in group.partitions
+    )
+
+
 def executed_groups(state: StateFolder, selected: SelectedFlow, since: Plan | None = None) -> set[str]:
     """Names the groups that the newest executions of a flow were asked to do, by the ends of their journals alone.
 

@@ -18,8 +18,11 @@ SHOWN_PARTITIONS = 200
 _ODD = (Status.FAILED, Status.UNKNOWN, Status.REFUSED)
 
 
-def execution_markdown(execution: Execution, plan: Plan | None = None) -> str:
-    """Writes an execution as GitHub-flavoured Markdown; with its plan also what consumers must subscribe to."""
+def execution_markdown(execution: Execution, plan: Plan | None = None, *, undone: str = "") -> str:
+    """Writes an execution as GitHub-flavoured Markdown; with its plan also what consumers must subscribe to.
+
+    ``undone``: by which run, and when, it was rolled back since; "" where it was not.
+    """
     what = "Roll back" if execution.undoes else "Execution"
     of = f"of {markdown_code(execution.undoes)}" if execution.undoes else f"of plan {markdown_code(execution.plan_id)}"
     lines = [
@@ -29,7 +32,7 @@ def execution_markdown(execution: Execution, plan: Plan | None = None) -> str:
         f"{what} {of} by {markdown_code(execution.operator)}, begun {moment(execution.started)}."
         + (f" Reason: {inert_markdown(execution.reason)}." if execution.reason else ""),
         "",
-        *_table(("", ""), [(f"**{label}**", inert_markdown(text)) for label, text in facts(execution)]),
+        *_table(("", ""), [(f"**{label}**", inert_markdown(text)) for label, text in facts(execution, undone)]),
         "",
         "### Groups",
         "",
@@ -39,7 +42,7 @@ def execution_markdown(execution: Execution, plan: Plan | None = None) -> str:
     ]
     if execution.warnings:
         lines += ["", *(f"- **warning** {inert_markdown(warning)}" for warning in execution.warnings)]
-    steps = list(next_steps(execution, plan))
+    steps = list(next_steps(execution, plan, undone))
     if steps:
         lines += ["", "### What to do next", ""]
         lines += [f"{number}. {inert_markdown(step)}" for number, step in enumerate(steps, 1)]

@@ -6,7 +6,7 @@ import shlex
 from collections import Counter
 from collections.abc import Iterator
 
-from failover.model.execution import ExecutedGroup, Execution, Outcome, Rehearsal, Status
+from failover.model.execution import ExecutedGroup, ExecutedPartition, Execution, Outcome, Rehearsal, Status
 from failover.model.plan import Plan, Severity
 from failover.report.inert import inert_line
 from failover.report.phrases import phrase
@@ -27,54 +27,74 @@ OUTCOMES = {
     Outcome.FAILED: "FAILED: the target does not hold what was written",
     Outcome.UNKNOWN: "UNKNOWN: some writes were sent and their outcome could not be read back",
 }
+PLAN_AGAIN = "Plan again before consumers start: failover plan"
+NOT_REACHED = "not-reached"
+_AS_USUAL = frozenset({"", "already-there", "source-never-committed"})
+"""Why a partition is left that nobody needs to look at."""
 _WORST = (Status.UNKNOWN, Status.FAILED, Status.REFUSED, Status.SKIPPED, Status.COMMITTED, Status.UNCHANGED)
 
 
-def execution_text(execution: Execution, plan: Plan | None = None, *, verbosity: int = 0, width: int = 100) -> str:
+def execution_text(
+    execution: Execution, plan: Plan | None = None, *, undone: str = "", verbosity: int = 0, width: int = 100
+) -> str:
     """Writes an execution for a terminal; with its plan also what consumers must subscribe to.
 
-    Groups whose offsets are all in place are folded unless ``verbosity``; ``verbosity`` 2 lists
-    every partition.
+    ``undone``: by which run, and when, it was rolled back since; "" where it was not. Groups whose offsets are all
+    in place are folded unless ``verbosity``; ``verbosity`` 2 lists every partition.
     """
-    blocks = [list(_head(execution, width)), list(_groups(execution, verbosity, width))]
+    blocks = [list(_head(execution, undone, width)), list(_groups(execution, verbosity, width))]
     blocks.append(list(_troubles(execution, verbosity, width)))
     blocks.append([line for text in execution.warnings for line in labelled("warning:", inert_line(text), width=width)])
     if execution.verified is not None:
         blocks.append(list(verdicts(execution, execution.verified, verbosity=verbosity, width=width)))
-    blocks.append(list(_steps(execution, plan, width)))
+    blocks.append(list(_steps(execution, plan, undone, width)))
     return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _head(execution: Execution, width: int) -> Iterator[str]:
+def _head(execution: Execution, undone: str, width: int) -> Iterator[str]:
     what = f"rolls back {execution.undoes}" if execution.undoes else f"of plan {execution.plan_id}"
     aliases = f"{inert_line(execution.source_alias)} -> {inert_line(execution.target_alias)}"
     yield f"{aliases}   run {inert_line(execution.id)} {inert_line(what)}   {moment(execution.started)}"
-    for label, text in facts(execution):
+    for label, text in facts(execution, undone):
         yield from labelled(label, text, width=width, indent=11)
 
 
-def facts(execution: Execution) -> Iterator[tuple[str, str]]:
+def outcome_words(execution: Execution) -> str:
+    """Says in a few words what became of an execution; one that ended before it came to anything is not refused."""
+    partitions = [p for group in execution.groups for p in group.partitions]
+    refused = any(group.message for group in execution.groups) or any(p.status is Status.REFUSED for p in partitions)
+    if execution.outcome is not Outcome.REFUSED or refused:
+        return OUTCOMES[execution.outcome]
+    if any(p.reason == NOT_REACHED for p in partitions):
+        return "INTERRUPTED, nothing was written"
+    return "NOTHING WRITTEN, and not every group stands as it should"
+
+
+def facts(execution: Execution, undone: str = "") -> Iterator[tuple[str, str]]:
     """Gives the first lines of the report as (label, answer)."""
+    if undone:
+        yield "NOW", f"ROLLED BACK since, by {inert_line(undone)}"
     took = ""
     if execution.finished is not None:
         took = f" in {duration((execution.finished - execution.started).total_seconds())}"
-    yield "OUTCOME", OUTCOMES[execution.outcome] + took
-    totals = Counter(p.status for group in execution.groups for p in group.partitions)
+    yield "OUTCOME", outcome_words(execution) + took
+    totals = Counter(_fate(p) for group in execution.groups for p in group.partitions)
     written = sum(any(p.status is Status.COMMITTED for p in group.partitions) for group in execution.groups)
     text = f"{things(totals[Status.COMMITTED], 'offset')} of {things(written, 'group')}, read back and found right"
     if not written:
         text = "nothing"
     if totals[Status.UNCHANGED]:
         text += f"; {count(totals[Status.UNCHANGED])} stood there already"
-    yield "COMMITTED", text
+    yield "PUT BACK" if execution.undoes else "COMMITTED", text
     for status, label, words in (
+        (NOT_REACHED, "OPEN", "not reached: it ended before them"),
         (Status.SKIPPED, "LEFT", "left as they are, as planned"),
         (Status.REFUSED, "REFUSED", "refused, nothing written"),
         (Status.FAILED, "FAILED", "not as written"),
         (Status.UNKNOWN, "UNKNOWN", "sent, outcome unknown"),
     ):
         if totals[status]:
-            groups = sum(any(p.status is status for p in group.partitions) for group in execution.groups)
+            groups = sum(any(_fate(p) == status for p in group.partitions) for group in execution.groups)
             yield label, f"{things(totals[status], 'partition')} in {things(groups, 'group')} {words}"
     if execution.overrides:
         yield "ALLOWED", ", ".join(f"--{inert_line(name).replace('_', '-')}" for name in execution.overrides)
@@ -82,6 +102,11 @@ def facts(execution: Execution) -> Iterator[tuple[str, str]]:
         yield "STOPPED", inert_line(execution.stopped)
     if execution.verified is not None:
         yield "VERIFIED", last_look(execution.verified)
+
+
+def _fate(p: ExecutedPartition) -> str:
+    """Is a partition's status, or that the execution ended before it came to it."""
+    return NOT_REACHED if p.status is Status.SKIPPED and p.reason == NOT_REACHED else p.status
 
 
 def _groups(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
@@ -127,7 +152,10 @@ def group_cells(group: ExecutedGroup) -> tuple[str, ...]:
 def _why(group: ExecutedGroup) -> str:
     if group.members:
         return members(group.members)
-    return group.message or "; ".join(phrase(code) for code in group.reasons)
+    if group.message or group.reasons:
+        return group.message or "; ".join(phrase(code) for code in group.reasons)
+    left = Counter(p.reason for p in group.partitions if p.status is Status.SKIPPED and p.reason not in _AS_USUAL)
+    return "; ".join(f"{things(number, 'partition')}: {phrase(code)}" for code, number in sorted(left.items()))
 
 
 def _troubles(execution: Execution, verbosity: int, width: int) -> Iterator[str]:
@@ -157,24 +185,30 @@ def _troubles(execution: Execution, verbosity: int, width: int) -> Iterator[str]
             yield from labelled("note:", f"{inert_line(group.group)}: {inert_line(note)}", width=width)
 
 
-def _steps(execution: Execution, plan: Plan | None, width: int) -> Iterator[str]:
-    steps = list(next_steps(execution, plan))
+def _steps(execution: Execution, plan: Plan | None, undone: str, width: int) -> Iterator[str]:
+    steps = list(next_steps(execution, plan, undone))
     if steps:
         yield "What to do next:"
     for number, step in enumerate(steps, 1):
         yield from labelled(f"{number}.", step, width=width, indent=4)
 
 
-def next_steps(execution: Execution, plan: Plan | None) -> Iterator[str]:
-    """Says what to do next, a sentence each."""
+def next_steps(execution: Execution, plan: Plan | None, undone: str = "") -> Iterator[str]:
+    """Says what to do next, a sentence each; of one that was rolled back since, its own steps are past."""
+    if undone:
+        yield PLAN_AGAIN
+        return
     run, alias = inert_line(execution.id), inert_line(execution.target_alias)
     statuses = Counter(p.status for group in execution.groups for p in group.partitions)
     if statuses[Status.UNKNOWN]:
         yield f"Settle what is unknown: failover execute --resume {run} reads the target again and goes on."
     if statuses[Status.FAILED]:
         yield f"See what the target holds: failover show {run} -v. Somebody else may be writing these offsets."
+    if any(_fate(p) == NOT_REACHED for group in execution.groups for p in group.partitions):
+        how = f"rollback {inert_line(execution.undoes)}" if execution.undoes else f"execute --resume {run}"
+        yield f"Go on with what was not reached: failover {how}"
     if execution.undoes:
-        yield "Plan again before consumers start: failover plan."
+        yield PLAN_AGAIN
         return
     written = statuses[Status.COMMITTED] + statuses[Status.UNCHANGED]
     if plan is not None and written and _sync_is_live(plan):
@@ -218,11 +252,11 @@ def rehearsal_text(rehearsal: Rehearsal, plan: Plan, *, width: int = 100) -> str
     odd = [group for group in rehearsal.groups if group.reason or group.refused]
     shown = rehearsal.groups if len(rehearsal.groups) <= SHOWN_GROUPS else odd[: 2 * SHOWN_GROUPS]
     if shown:
-        headers = ("GROUP", "STATE", "COMMIT", "SAME", "REFUSED", "WHY")
+        headers = ("GROUP", "TARGET", "COMMIT", "SAME", "REFUSED", "WHY")
         cells = [
             (
                 group.group,
-                group.state,
+                "absent" if group.state == "Dead" else group.state,
                 count(group.commits),
                 count(group.unchanged),
                 count(len(group.refused)),

@@ -10,6 +10,7 @@ from failover.report.table import labelled, table
 from failover.report.values import age, count, moment, things
 
 HEADERS = ("RUN", "STARTED", "WHAT", "OUTCOME", "GROUPS", "IN PLACE", "OPEN", "OPERATOR", "REASON")
+KEPT = frozenset({"RUN", "STARTED", "OUTCOME"})
 VERDICTS = {0: "holds", 4: "holds, not all back", 6: "does not hold", 7: "unknown"}
 
 
@@ -19,7 +20,9 @@ def history_text(history: History, now: datetime, *, width: int = 100) -> str:
     if history.runs:
         numbers = frozenset({"GROUPS", "IN PLACE", "OPEN"})
         flows = len({(run.source_alias, run.target_alias) for run in history.runs}) > 1
-        blocks.append(table(HEADERS, [_cells(run, flows) for run in history.runs], width=width, numbers=numbers))
+        undone = {run.of for run in history.runs if run.what == "rollback" and run.committed}
+        cells = [_cells(run, flows, run.id in undone) for run in history.runs]
+        blocks.append(table(HEADERS, cells, width=width, numbers=numbers, keep=KEPT))
     looks = [(run, run.verified) for run in history.runs if run.verified is not None]
     if looks:
         cells = [_verified(run, look) for run, look in looks]
@@ -41,7 +44,7 @@ def _verified(run: RunSummary, look: LastLook) -> tuple[str, ...]:
     return (run.id, moment(look.at)[:16], found + bad, str(look.exit_code))
 
 
-def _cells(run: RunSummary, flows: bool) -> tuple[str, ...]:
+def _cells(run: RunSummary, flows: bool, undone: bool) -> tuple[str, ...]:
     words = {"execution": "plan", "rollback": "undoes"}
     what = f"{words.get(run.what, 'evicts')} {run.of}"
     if flows:
@@ -52,9 +55,9 @@ def _cells(run: RunSummary, flows: bool) -> tuple[str, ...]:
         run.id,
         moment(run.started)[:16],
         what,
-        str(run.outcome) if run.finished else f"{run.outcome}, not closed",
+        "rolled back" if undone else str(run.outcome) if run.finished else "not ended",
         count(run.groups),
-        count(run.committed),
+        "0" if undone else count(run.committed),
         count(run.open),
         run.operator,
         run.reason,

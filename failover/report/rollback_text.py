@@ -35,16 +35,11 @@ def rollback_text(rehearsal: Rehearsal, undone: Execution, *, width: int = 100) 
     deleted = len(changes) - restored
     removed = sum(group.removes for group in rehearsal.groups)
     alias = inert_line(rehearsal.target_alias)
-    lines += [
-        "",
-        f"This puts back {things(restored, 'offset')} and deletes {things(deleted, 'offset')} on {alias}"
-        + (
-            f"; {things(removed, 'group')} that did not exist before {'goes' if removed == 1 else 'go'} away"
-            if removed
-            else ""
-        )
-        + ".",
-    ]
+    acts = [f"puts back {things(restored, 'offset')}"] if restored or not deleted else []
+    acts += [f"deletes {things(deleted, 'offset')}"] if deleted else []
+    gone = f"; {things(removed, 'group')} that did not exist before {'goes' if removed == 1 else 'go'} away"
+    told = f"This {' and '.join(acts)} on {alias}{gone if removed else ''}."
+    lines += ["", *labelled("", told, width=width, indent=0)]
     if changes:
         lines.append("Consumers that start afterwards begin where they stood before the execution.")
     return "\n".join(lines)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import unicodedata
 from collections.abc import Sequence
 
@@ -90,10 +91,14 @@ def shorten(text: str, width: int) -> str:
 
 
 def labelled(label: str, text: str, *, width: int = 100, indent: int = 9) -> list[str]:
-    """Wraps a text behind a label; following lines stand under its beginning."""
+    """Wraps a text behind a label; following lines stand under its beginning.
+
+    A command at the end of the text (behind ``then: ``, or one of Kafka's scripts behind ``-> ``) is never broken so
+    that a copied piece of it would run by itself: it goes on behind a backslash.
+    """
     import textwrap
 
-    return textwrap.wrap(
+    lines = textwrap.wrap(
         text,
         width,
         initial_indent=label.ljust(indent),
@@ -101,3 +106,28 @@ def labelled(label: str, text: str, *, width: int = 100, indent: int = 9) -> lis
         break_on_hyphens=False,
         break_long_words=True,
     ) or [label]
+    found = _COMMAND.search(text)
+    if found is None or any(found.group() in line for line in lines):
+        return lines
+    before, after = text[: found.start()].rstrip(), text[found.end() :].strip()
+    head = "" if before == "->" or not before else before
+    lines = labelled(label, head, width=width, indent=indent) if head else []
+    first = (" " * indent) if head else label.ljust(indent) + (f"{before} " if before else "")
+    lines += _continued(found.group(), first, " " * len(first), width)
+    return lines + (labelled("", after, width=width, indent=indent) if after else [])
+
+
+_COMMAND = re.compile(r"(?<=then: )failover [^;]*$|(?<=^-> )kafka-[a-z-]+\.sh .*?(?= \([^()]*\)$|$)")
+_WORD = re.compile(r"""(?:'[^']*'|"[^"]*"|[^\s'"]|['"])+""")
+
+
+def _continued(command: str, first: str, indent: str, width: int) -> list[str]:
+    """Breaks a command between its words; a shell reads the lines as one."""
+    lines, line = [], first
+    for word in _WORD.findall(command):
+        grown = line + ("" if line in (first, indent) else " ") + word
+        if screen_width(grown) > width - 2 and line not in (first, indent):
+            lines.append(f"{line} \\")
+            grown = indent + word
+        line = grown
+    return [*lines, line]

@@ -217,3 +217,31 @@ def test_the_newest_usable_plan_is_named_before_anything_else(scene: Scene) -> N
     assert answer.code == 8
     assert answer.err.startswith("plan abc123, made")
     assert "by ann: 1 group, 1 offset to commit" in answer.err
+
+
+def test_what_was_rolled_back_says_so_everywhere(scene: Scene) -> None:
+    done = scene.execute(plan(group("g", {T0: 5})))
+    clock = Clock()
+    ways = Ways("ann", clock=clock, sleep=clock.sleep)
+    undone = Session.of_undo(done, scene.state, scene.cluster, ways).run()
+    assert undone.outcome == "done"
+    shown = scene.type("show", done.id).out
+    assert f"NOW        ROLLED BACK since, by {undone.id}" in shown
+    assert "Start the consumers" not in shown
+    row = next(line for line in scene.type("history", "--local").out.splitlines() if line.startswith(done.id))
+    assert "rolled back" in row
+    markdown = scene.type("report", done.id, "--format", "markdown").out
+    assert f"ROLLED BACK since, by {undone.id}" in markdown
+    assert "Start the consumers" not in markdown
+    assert f"It was rolled back since, by {undone.id}" in scene.type("report", done.id, "--format", "html").out
+
+
+def test_nothing_is_asked_where_nothing_would_be_committed() -> None:
+    from failover.cli.execute import _commits
+
+    made = plan(group("g", {T0: 5}))
+    assert _commits(made, {"g"}, when_free=False)
+    assert not _commits(made, {"another"}, when_free=False)
+    left = msgspec.structs.replace(made.groups[0].partitions[0], action="skip", offset=None)
+    still = msgspec.structs.replace(made, groups=(msgspec.structs.replace(made.groups[0], partitions=(left,)),))
+    assert not _commits(still, {"g"}, when_free=True)

@@ -8,7 +8,7 @@ from typing import Any
 
 from failover.model.execution import ExecutedGroup, ExecutedPartition, Execution, Now, Outcome, Status
 from failover.model.plan import Plan
-from failover.report.execution_text import HEADERS, OUTCOMES, group_cells, next_steps, rank
+from failover.report.execution_text import HEADERS, group_cells, next_steps, outcome_words, rank
 from failover.report.html.charts import Timeline, timeline
 from failover.report.html.page import Answer, Note, Verdict, glossary, render
 from failover.report.html.plan_page import plan_facts
@@ -48,8 +48,11 @@ _IN_PLACE = (Status.COMMITTED, Status.UNCHANGED)
 _FROM_PLAN = ("SOURCE", "LOSS", "RE-READ", "SKIP", "UNKNOWN", "NOT IN")
 
 
-def execution_html(execution: Execution, plan: Plan | None = None) -> str:
-    """Writes an execution as a page that needs nothing else; the plan adds losses, costs and findings."""
+def execution_html(execution: Execution, plan: Plan | None = None, *, undone: str = "") -> str:
+    """Writes an execution as a page that needs nothing else; the plan adds losses, costs and findings.
+
+    ``undone``: by which run, and when, it was rolled back since; "" where it was not.
+    """
     found = rows(plan) if plan is not None else []
     tables: list[Table | None] = [_groups_table(execution), _verified_table(execution), _partitions_table(execution)]
     if plan is not None:
@@ -65,10 +68,10 @@ def execution_html(execution: Execution, plan: Plan | None = None) -> str:
             "title": f"{'Roll back' if execution.undoes else 'Execution'} {inert_line(execution.id)}",
             "flow": (inert_line(execution.source_alias), inert_line(execution.target_alias)),
             "subtitle": f"{what}, {_when(execution)}, by {inert_line(execution.operator)}.",
-            "verdict": execution_verdict(execution),
+            "verdict": execution_verdict(execution) if not undone else _undone(execution, undone),
             "answers": list(_answers(execution)),
             "planned": [one for one in answers(plan, found) if one.label in _FROM_PLAN] if plan is not None else [],
-            "steps": [_step(step) for step in next_steps(execution, plan)],
+            "steps": [_step(step) for step in next_steps(execution, plan, undone)],
             "findings": worst_first([*_warnings(execution), *(findings(plan) if plan is not None else [])]),
             "timeline": _timeline(execution),
             "charts": list(charts(plan)) if plan is not None else [],
@@ -89,6 +92,13 @@ def _when(execution: Execution) -> str:
     return f"{moment(execution.started)}, {took}"
 
 
+def _undone(execution: Execution, undone: str) -> Verdict:
+    before = execution_verdict(execution)
+    return Verdict(
+        "warn", "Rolled back", f"It was rolled back since, by {inert_line(undone)}. Before: {before.sentence}"
+    )
+
+
 def execution_verdict(execution: Execution) -> Verdict:
     """Sums an execution up in one sentence for somebody who was not there."""
     alias = inert_line(execution.target_alias)
@@ -99,7 +109,7 @@ def execution_verdict(execution: Execution) -> Verdict:
     written = f"{things(totals[Status.COMMITTED], 'offset')} of {things(committed, 'group')}"
     undone = "put back" if execution.undoes else "committed"
     tone = _OUTCOME_TONES[execution.outcome]
-    word = OUTCOMES[execution.outcome].partition(",")[0].partition(":")[0].capitalize()
+    word = outcome_words(execution).partition(",")[0].partition(":")[0].capitalize()
     if execution.outcome is Outcome.DONE:
         same = f"; {count(totals[Status.UNCHANGED])} stood there already" if totals[Status.UNCHANGED] else ""
         said = f"Everything planned is in place on {alias}: {written} {undone}, each read back and found right{same}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from pathlib import Path
 
 import msgspec
@@ -12,17 +13,17 @@ from failover.config.load import load_config, select_flow
 from failover.execution.commit import Timing
 from failover.execution.runs import load_run
 from failover.execution.session import Session, Ways
-from failover.library.memory import executed_groups, last_written, recall, undecided
+from failover.library.memory import executed_groups, further_plan, last_written, recall, undecided
 from failover.model import TopicPartition
 from failover.model.cluster import ClusterState
 from failover.model.execution import Execution
-from failover.model.plan import PlannedPartition, PlanOptions
+from failover.model.plan import Plan, PlannedCheckpoint, PlannedPartition, PlanOptions
 from failover.planning.fingerprint import fingerprint
 from failover.planning.plan_file import encode_plan
 from failover.state.folder import StateFolder
 from failover.state.plans import save_plan
 from tests.fake_cluster import FakeCluster
-from tests.unit.execution.plans import group, plan
+from tests.unit.execution.plans import CREATED, group, plan
 from tests.unit.execution.scene import T0, T1, T2, Clock, target
 from tests.unit.planning.worlds import T0 as WT0
 from tests.unit.planning.worlds import checkpoint, exact, only_group, world
@@ -152,3 +153,54 @@ def test_no_more_executions_are_read_than_needed(
     monkeypatch.setattr("failover.execution.runs.load_run", load)
     last_written(state, selected, commits)
     assert len(read) == count
+
+
+def _saved(state: StateFolder, name: str, minute: int, source: str, offsets: dict[TopicPartition, int]) -> Plan:
+    made = plan(group("z", offsets))
+    created = CREATED + timedelta(minutes=minute)
+    seen = msgspec.structs.replace(made.source, state=source)
+    made = msgspec.structs.replace(
+        made, id=name, created=created, expires=created + timedelta(hours=1), source=seen, fingerprint=""
+    )
+    made = msgspec.structs.replace(made, fingerprint=fingerprint(made))
+    save_plan(state, name, encode_plan(made))
+    return made
+
+
+def test_a_plan_from_before_the_source_died_is_named_where_it_reads_less_again(tmp_path: Path) -> None:
+    state, selected = StateFolder(tmp_path / "fresh"), flow(tmp_path, "a")
+    before = _saved(state, "aaaaa1", 0, "up", {T0: 90, T1: 50})
+    after = _saved(state, "aaaaa2", 10, "down", {T0: 40, T1: 50})
+    found = further_plan(state, selected, after)
+    assert found is not None
+    assert (found.plan.id, found.records) == (before.id, 50)
+    # not beside a plan that saw the source, not once expired, not where it lies further back or knows less
+    assert further_plan(state, selected, before) is None
+    assert further_plan(state, selected, _saved(state, "aaaaa3", 61, "down", {T0: 40})) is None
+    assert further_plan(state, selected, _saved(state, "aaaaa4", 11, "down", {T0: 40, T1: 51})) is None
+    assert further_plan(state, selected, _saved(state, "aaaaa5", 12, "not-asked", {T0: 40, T2: 1})) is None
+
+
+def test_a_plan_that_was_executed_is_not_offered_again(tmp_path: Path) -> None:
+    state, selected, clock = StateFolder(tmp_path / "fresh"), flow(tmp_path, "a"), Clock()
+    before = _saved(state, "aaaaa1", 0, "up", {T0: 90})
+    after = _saved(state, "aaaaa2", 10, "down", {T0: 40})
+    assert further_plan(state, selected, after) is not None
+    ways = Ways("ann", reason="", clock=clock, sleep=clock.sleep)
+    Session.of_plan(before, state, target(), ways, timing=Timing(settle=0)).run()
+    assert further_plan(state, selected, after) is None
+
+
+def test_a_group_set_back_on_the_source_since_keeps_to_the_later_plan(tmp_path: Path) -> None:
+    state, selected = StateFolder(tmp_path / "fresh"), flow(tmp_path, "a")
+    _saved(state, "aaaaa1", 0, "up", {T0: 90})
+    after = _saved(state, "aaaaa2", 10, "down", {T0: 40})
+    (found,) = after.groups
+
+    def seen(minute: int) -> Plan:
+        checkpoint = PlannedCheckpoint(40, 40, CREATED + timedelta(minutes=minute), 1.0)
+        places = (msgspec.structs.replace(found.partitions[0], checkpoint=checkpoint),)
+        return msgspec.structs.replace(after, groups=(msgspec.structs.replace(found, partitions=places),))
+
+    assert further_plan(state, selected, seen(-1)) is not None
+    assert further_plan(state, selected, seen(5)) is None

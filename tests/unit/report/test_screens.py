@@ -36,7 +36,7 @@ from failover.report.history_text import history_text
 from failover.report.plan_csv import plan_csv
 from failover.report.plan_markdown import plan_markdown
 from failover.report.plan_text import before_after, plan_text
-from failover.report.table import screen_width
+from failover.report.table import labelled, screen_width
 from tests.unit.planning.worlds import TAKEN
 from tests.unit.report import plans
 
@@ -261,3 +261,80 @@ def test_history():
     fits(text)
     check("history.txt", text)
     assert history_text(History(()), TAKEN) == "No execution is on record here.\n"
+
+
+def cut_short(plan, **more):
+    """An execution whose process ended before it came to any group."""
+    done = execution(plan, Outcome.REFUSED, finished=None, **more)
+    groups = tuple(
+        msgspec.structs.replace(
+            group,
+            message="",
+            reasons=(),
+            members=(),
+            partitions=tuple(
+                msgspec.structs.replace(p, status=Status.SKIPPED, reason="not-reached") for p in group.partitions
+            ),
+        )
+        for group in done.groups
+    )
+    return msgspec.structs.replace(done, groups=groups)
+
+
+def test_an_execution_that_was_cut_short_is_not_called_refused_or_planned():
+    plan = plans.all_ready()
+    done = cut_short(plan)
+    text = execution_text(done, plan)
+    fits(text)
+    assert "OUTCOME    INTERRUPTED, nothing was written\n" in text
+    assert "OPEN       3 partitions in 1 group not reached: it ended before them\n" in text
+    assert "as planned" not in text
+    assert text.endswith(f"1.  Go on with what was not reached: failover execute --resume {done.id}\n")
+    back = execution_text(cut_short(plan, undoes="e-1"), plan)
+    assert "PUT BACK   nothing\n" in back
+    assert "failover rollback e-1\n" in back
+
+
+def test_an_execution_with_nothing_to_write_says_why_groups_were_left():
+    plan = plans.all_ready()
+    done = execution(plan, Outcome.REFUSED)
+    (group,) = done.groups
+    left = tuple(msgspec.structs.replace(p, status=Status.SKIPPED, reason="would-rewind") for p in group.partitions)
+    text = execution_text(msgspec.structs.replace(done, groups=(msgspec.structs.replace(group, partitions=left),)))
+    assert "OUTCOME    NOTHING WRITTEN, and not every group stands as it should" in text
+    assert "3 partitions: stands AHEAD" in text
+
+
+def test_what_was_rolled_back_says_so_first_and_sends_nobody_to_start_consumers():
+    plan = plans.all_ready()
+    text = execution_text(execution(plan, Outcome.DONE), plan, undone="r-9, 2026-11-05 03:20:00 UTC")
+    fits(text)
+    assert text.splitlines()[1] == "NOW        ROLLED BACK since, by r-9, 2026-11-05 03:20:00 UTC"
+    assert text.endswith("What to do next:\n1.  Plan again before consumers start: failover plan\n")
+
+
+@pytest.mark.parametrize(
+    ("label", "text", "lines"),
+    [
+        (
+            "",
+            f"-> kafka-topics.sh --bootstrap-server {'h' * 70}:9092 --topic orders (likewise the others)",
+            [
+                f"         -> kafka-topics.sh --bootstrap-server \\\n            {'h' * 70}:9092 --topic \\",
+                "            orders",
+                "         (likewise the others)",
+            ],
+        ),
+        (
+            "1.",
+            f"Stop the consumers of {'g' * 60}, then: failover execute --group 'a b' --group {'g' * 60}",
+            [
+                f"1.       Stop the consumers of {'g' * 60}, then:",
+                f"         failover execute --group 'a b' --group \\\n         {'g' * 60}",
+            ],
+        ),
+        ("hint:", "short, then: failover plan", ["hint:    short, then: failover plan"]),
+    ],
+)
+def test_a_command_is_never_broken_so_that_a_piece_of_it_would_run(label, text, lines):
+    assert labelled(label, text) == "\n".join(lines).splitlines()
