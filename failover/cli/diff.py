@@ -45,4 +45,4 @@ def _plan(state: StateFolder, reference: str) -> Plan:
     from failover.planning.plan_file import decode_plan
     from failover.state.plans import find_plan, read_plan
 
-    return decode_plan(read_plan(find_plan(state, reference)))
+    return decode_plan(read_plan(find_plan(state, reference)), reference)

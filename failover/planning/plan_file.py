@@ -25,25 +25,26 @@ def encode_plan(plan: Plan) -> bytes:
     return msgspec.json.format(msgspec.json.encode(plan), indent=1) + b"\n"
 
 
-def decode_plan(data: bytes) -> Plan:
-    """Reads a plan file. Raises ``PlanInvalid`` for another kind or version, damage, or an edit."""
+def decode_plan(data: bytes, where: str = "") -> Plan:
+    """Reads a plan file. Raises ``PlanInvalid`` for another kind or version, damage, or an edit; it names ``where``."""
     again = "run failover plan again"
+    named = f"{where}: " if where else ""
     try:
         head = msgspec.json.decode(data, type=_Head)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanInvalid(f"this is no plan file: {error}", hint=again) from error
+        raise PlanInvalid(f"{named}this is no plan file: {error}", hint=again) from error
     if head.kind != "failover.plan":
         said = f"its kind is {head.kind!r}" if head.kind else "it has no kind"
-        raise PlanInvalid(f"this is no plan file: {said}, not 'failover.plan'", hint=again)
+        raise PlanInvalid(f"{named}this is no plan file: {said}, not 'failover.plan'", hint=again)
     if head.version not in READABLE:
         raise PlanInvalid(
-            f"the plan has version {head.version}; this program reads version {READABLE[-1]}",
+            f"{named}the plan has version {head.version}; this program reads version {READABLE[-1]}",
             hint="use the version of failover that made it, or " + again,
         )
     try:
         plan = msgspec.json.decode(data, type=Plan)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise PlanInvalid(f"the plan file is damaged: {error}", hint=again) from error
+        raise PlanInvalid(f"{named}the plan file is damaged: {error}", hint=again) from error
     if plan.fingerprint != fingerprint(plan):
         raise PlanInvalid(
             f"plan {plan.id} was edited: its fingerprint does not match its content",

@@ -279,3 +279,15 @@ def _said(typed: Typed, *arguments: str) -> str:
     code, out, err = typed(*arguments)
     assert (code, out) == (2, "")
     return " | ".join(err.splitlines())
+
+
+def test_of_two_plans_the_one_that_cannot_be_used_is_named(typed: Typed, folder: Path) -> None:
+    good = write_plan(folder / "good.json")
+    (folder / "bad.json").write_text("{}")
+    said = refused(typed, folder, "diff", str(good), "bad.json")
+    assert "plan-invalid: error: bad.json: this is no plan file: it has no kind" in said
+    assert "error: bad.json: this is no plan file" in refused(typed, folder, "execute", "--yes", "bad.json")
+    saved = folder / "state" / "plans" / "abcdef.json"
+    saved.parent.mkdir(parents=True)
+    saved.write_text("{}")
+    assert f"error: {saved}: this is no plan file" in _said(typed, "execute", "--yes")
