@@ -177,7 +177,8 @@ class Writer:
             else:
                 drained = route.lane.acknowledged(flight, produced.base_offset)
                 route.count()
-                self._events.accepted(route, flight)
+                if flight.placed:  # else nobody waits for it any more, or it lies elsewhere
+                    self._events.accepted(route, flight)
                 if drained:
                     self._events.drained(route)
                 else:
