@@ -13,7 +13,7 @@ from failover.config.mm2_keys import CHECKPOINT, SOURCE
 from failover.config.mm2_together import EMIT_CHECKPOINTS, EMIT_SYNCS, refused_together
 from failover.config.settings import Setting, split_list
 from failover.errors import ConfigError
-from failover.mm2.filters import compile_list, looks_like_glob
+from failover.mm2.filters import compile_list, looks_like_glob, refuse_custom_class
 from failover.mm2.replication_policy import policy_from
 from failover.model.plan import Finding, Severity
 
@@ -91,6 +91,20 @@ def policies(config: Config) -> Iterator[Finding]:
         except ConfigError as error:
             setting = flow.connectors[SOURCE]["replication.policy.class"]
             yield Finding("policy-unknown", Severity.ERROR, _place(setting, config), error.message, error.hint)
+
+
+def filters(config: Config) -> Iterator[Finding]:
+    """What is mirrored is chosen by a class that is not known here."""
+    for flow in config.enabled_flows:
+        own = {f"failover.{key}": setting.text for key, setting in config.failover.items()}
+        for connector, kind in ((SOURCE, "topic"), (CHECKPOINT, "group"), (SOURCE, "config.property")):
+            try:
+                refuse_custom_class(kind, flow.connectors[connector].texts() | own)
+            except ConfigError as error:
+                setting = flow.connectors[connector][f"{kind}.filter.class"]
+                # No command but failover replicate asks which settings of topics are copied.
+                severity = Severity.WARNING if kind == "config.property" else Severity.ERROR
+                yield Finding("filter-unknown", severity, _place(setting, config), error.message, error.hint)
 
 
 def connectors_disagree(config: Config) -> Iterator[Finding]:
@@ -206,6 +220,7 @@ CONFIG_CHECKS: tuple[Callable[[Config], Iterable[Finding]], ...] = (
     one_alias_two_clusters,
     connectors_disagree,
     policies,
+    filters,
     patterns,
     identity_loop,
     globs,

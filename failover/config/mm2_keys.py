@@ -274,6 +274,7 @@ OWN_KEYS: Final = frozenset(
         "connect.password",
         "connect.url",
         "connect.user",
+        "config.property.filter.class",
         "exact.max.records",
         "group.filter.class",
         "mm2.version",

@@ -91,7 +91,7 @@ def group_filter(
 
 def config_property_filter(settings: Mapping[str, str], mm2_version: Mm2Version | None = None) -> NameFilter:
     """Makes the filter of topic settings from ``config.properties.exclude``; raises ConfigError."""
-    _refuse_custom_class("config.property", "ConfigProperty", settings)
+    refuse_custom_class("config.property", settings)
     key = "config.properties.exclude"
     if key not in settings and not at_least(mm2_version, 4, 0) and "config.properties.blacklist" in settings:
         key = "config.properties.blacklist"
@@ -139,7 +139,7 @@ def _is_plain(previous: str) -> bool:
 
 
 def _filter(kind: str, settings: Mapping[str, str], default_exclude: str, newest: bool, unofficial: bool) -> NameFilter:
-    _refuse_custom_class(kind, kind.capitalize(), settings)
+    refuse_custom_class(kind, settings)
     include, exclude = f"{kind}s", f"{kind}s.exclude"
     if unofficial and include not in settings and f"{kind}s.regex" in settings:
         include = f"{kind}s.regex"
@@ -153,8 +153,13 @@ def _filter(kind: str, settings: Mapping[str, str], default_exclude: str, newest
     )
 
 
-def _refuse_custom_class(kind: str, java_kind: str, settings: Mapping[str, str]) -> None:
+def refuse_custom_class(kind: str, settings: Mapping[str, str]) -> None:
+    """Raises ConfigError for a filter class of somebody else's, unless the operator says to go by the lists.
+
+    ``kind``: ``topic``, ``group`` or ``config.property``, as in ``failover.config.property.filter.class``.
+    """
     key = f"{kind}.filter.class"
+    java_kind = "".join(part.capitalize() for part in kind.split("."))
     java = settings.get(key, "").strip()
     own = f"failover.{key}"
     if java in ("", f"org.apache.kafka.connect.mirror.Default{java_kind}Filter"):

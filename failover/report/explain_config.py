@@ -115,6 +115,13 @@ CONFIG: dict[str, tuple[str, str, str, str, str]] = {
         "Say how it names topics, as the remedy tells.",
         "replication.policy.class = com.acme.Policy",
     ),
+    "filter-unknown": (
+        "finding",
+        "it is not known what is mirrored",
+        "topic.filter.class, group.filter.class or config.property.filter.class is a Java class of somebody else's.",
+        "Where its choice can be written as lists, write them and set failover.<kind>.filter.class=default.",
+        "topic.filter.class = com.acme.Filter",
+    ),
     "connectors-disagree": (
         "finding",
         "connectors of one flow have different settings that must agree",

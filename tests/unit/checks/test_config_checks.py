@@ -153,6 +153,18 @@ def test_a_policy_of_somebody_elses(tmp_path):
     assert "com.acme.Policy" in found(config)["policy-unknown"].message
 
 
+@pytest.mark.parametrize("kind", ["topic", "group", "config.property"])
+def test_a_filter_of_somebody_elses(tmp_path, kind):
+    lines = f"{PAIR}{kind}.filter.class = com.acme.Filter\n"
+    finding = found(load(tmp_path, lines))["filter-unknown"]
+    assert finding.severity == (Severity.WARNING if kind == "config.property" else Severity.ERROR)
+    assert "com.acme.Filter" in finding.message
+    assert "(line " in finding.subject
+    # what the remedy offers is known, and settles it
+    assert f"failover.{kind}.filter.class=default" in finding.remedy
+    assert found(load(tmp_path, f"{lines}failover.{kind}.filter.class = default\n")) == {}
+
+
 def test_no_flow_and_no_checkpoints(tmp_path):
     assert "no-flow" in found(load(tmp_path, PAIR.replace(".enabled", ".enable")))
     off = f"{PAIR}emit.checkpoints.enabled = false\n"
