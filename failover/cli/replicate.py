@@ -28,7 +28,8 @@ _log = logging.getLogger("failover.replicate")
 
 
 @click.command(cls=Command)
-@click.option("--clusters", "targets", multiple=True, metavar="ALIAS", help="Only flows into this target (repeatable).")
+@click.option("--clusters", "targets", multiple=True, metavar="ALIAS...", help="Only flows into these targets.")
+@click.argument("more", nargs=-1, metavar="")
 @click.option("--alongside", is_flag=True, help="Start although MirrorMaker 2 runs the same flow.")
 @click.option(
     "--rest", metavar="HOST:PORT", help="Answer Kafka Connect's REST, /metrics (Prometheus) and /health there."
@@ -49,6 +50,7 @@ def command(
     /,
     *,
     targets: tuple[str, ...],
+    more: tuple[str, ...],
     alongside: bool,
     rest: str | None,
     group: str | None,
@@ -65,7 +67,11 @@ def command(
 
     set_up(max(settings.verbosity, 0 if settings.quiet else 1), settings.quiet, settings.log_format, FLOW.get)
     require_source(settings, "replicate")
+    targets = _targets(targets, more)
     config = load(settings)
+    for alias in targets:
+        if alias not in config.clusters:
+            raise UsageError(f"{config.path} has no cluster '{alias}'", hint=f"clusters: {', '.join(config.clusters)}")
     flows = _flows(settings, config, targets)
     shares = _shares(flows, group, shard)
     _name_unused(config, flows)
@@ -82,6 +88,19 @@ def command(
     if code in (0, 130, 143):
         settings.say("stopped in good order; where every partition stands is on record")
     return code
+
+
+def _targets(named: tuple[str, ...], more: tuple[str, ...]) -> tuple[str, ...]:
+    """Gives the aliases of ``--clusters``: repeated, several behind one as with connect-mirror-maker.sh, or a,b.
+
+    Raises ``UsageError`` for a word that belongs to nothing.
+    """
+    if more and not named:
+        raise UsageError(
+            f"unexpected: {more[0]}",
+            hint="a configuration is given by --config FILE; flows by --clusters, or by --source and --target",
+        )
+    return tuple(alias for one in (*named, *more) for alias in one.split(",") if alias)
 
 
 def _shares(flows: list[FlowConfig], group: str | None, shard: str | None) -> dict[str, Share]:

@@ -122,3 +122,42 @@ def test_shares_that_cannot_be_are_refused(tmp_path, text, options, words):
         shares(tmp_path, text, **options)
     assert words in str(caught.value)
     assert caught.value.hint
+
+
+@pytest.mark.parametrize("typed", [["--clusters", "B", "C"], ["--clusters", "B,C"], ["--clusters=B", "--clusters=C"]])
+def test_clusters_are_named_as_mirror_maker_2_takes_them(tmp_path, monkeypatch, typed):
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B, C\n{THREE}A->B.enabled = true\nA->C.enabled = true\nC->A.enabled = true\n")
+    picked = []
+
+    def noted(config, flows):
+        picked.extend(flow.name for flow in flows)
+        raise UsageError("enough")
+
+    monkeypatch.setattr("failover.cli.replicate._name_unused", noted)
+    with pytest.raises(SystemExit):
+        main(["--config", str(path), "replicate", *typed])
+    assert picked == ["A->B", "A->C"]
+
+
+def test_a_cluster_that_is_not_there_is_named(tmp_path, capsys):
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B\n{THREE}{ONE}")
+    with pytest.raises(SystemExit) as ended:
+        main(["--config", str(path), "replicate", "mm2.properties", "--clusters", "B"])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert "has no cluster 'mm2.properties'" in error
+    assert "clusters: A, B" in error
+
+
+@pytest.mark.parametrize("typed", [["mm2.properties"], ["B"]])
+def test_a_word_that_nothing_asked_for_is_refused_with_the_way(tmp_path, capsys, typed):
+    path = tmp_path / "mm2.properties"
+    path.write_text(f"clusters = A, B\n{THREE}{ONE}")
+    with pytest.raises(SystemExit) as ended:
+        main(["--config", str(path), "replicate", *typed])
+    assert ended.value.code == 2
+    error = capsys.readouterr().err
+    assert typed[0] in error
+    assert "--config" in error
