@@ -16,6 +16,7 @@ from failover.kafka.wire.cluster import Leader, WireCluster
 from failover.kafka.wire.fetch import Fetched
 from failover.kafka.wire.producer_ids import ProducerFenced
 from failover.model.names import TopicPartition
+from failover.replication.crowding import Crowding
 from failover.replication.discovery import Discovery
 from failover.replication.hold import Hold
 from failover.replication.lane import Flight
@@ -48,6 +49,7 @@ _KEEP_SECONDS = 86_400.0
 _KEEPS = 8
 """So often is a transactional id used in the time after which the target would forget it."""
 _TELL_SECONDS = 10.0
+_ROOM_SECONDS = 2.0
 _FINISH_SECONDS = 10.0
 _SHARDS_AT_ONCE = 16
 _PRODUCER_EXPIRATION_MS = 86_400_000
@@ -125,7 +127,7 @@ class Engine:
             self.shard(first).begin()
         forgotten_ms = await self._topics.transactional_expiration_ms()
         keep = self._keep(_KEEP_SECONDS if forgotten_ms is None else min(_KEEP_SECONDS, forgotten_ms / 1000 / _KEEPS))
-        background = [self._beat(), keep, self.discovery.run(), self._tell(), self.recorder.run()]
+        background = [self._beat(), keep, self.discovery.run(), self._tell(), self.recorder.run(), self._make_room()]
         background += [work() for work in self._beside]
         for work in background:
             self.spawn(work)
@@ -197,6 +199,7 @@ class Engine:
         self.traffic.add(batch.records, size, batch.kind, now)
         route.tally.sent(batch, now)
         route.tally.seen(route.lane.upstream, route.source_end, now)
+        route.parked = False
         self._answered.set()
         self.recorder.moved(route, size)
         if route.reason:
@@ -387,6 +390,13 @@ class Engine:
                 _log.warning("this process stood still for %.1f s; every shard is looked at again", silent)
                 self.doubt(f"silent for {silent:.1f} s")
             await asyncio.sleep(_BEAT_SECONDS)
+
+    async def _make_room(self) -> None:
+        crowding = Crowding(self._room)
+        while True:
+            await asyncio.sleep(_ROOM_SECONDS)
+            for route in crowding.look(self.routes.values()):
+                self.touch(route)
 
     async def _tell(self) -> None:
         progress = Progress(f"{self.flow.source}->{self.flow.target}")

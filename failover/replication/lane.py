@@ -214,6 +214,13 @@ class Lane:
             self._stop()
             self._drained()
 
+    def shed(self) -> None:
+        """Lets go of what was read and never sent, to be read again; but for one batch if nothing else is pending."""
+        kept = self._waiting.popleft() if self._waiting and not (self.flights or self._again) else None
+        self._drop_waiting()
+        if kept is not None:
+            self._waiting.append(kept)
+
     def move(self, upstream: int) -> None:
         """Goes on reading at another place of the source: it lost records, or is another topic under the old name.
 

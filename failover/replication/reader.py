@@ -164,7 +164,7 @@ class Reader:
             if lane.state is not State.OPEN:
                 self._paused.discard(tp)
                 self._session.drop(tp)
-            elif lane.buffered >= self._settings.lane_bytes or self._crowded(lane):
+            elif lane.buffered >= self._settings.lane_bytes or (route.parked and lane.pending) or self._crowded(lane):
                 self._paused.add(tp)
                 self._session.drop(tp)
             else:

@@ -52,7 +52,8 @@ class Route:
     -1 before. ``source_end``: the source's end as last heard, -1 before. ``reason``: why it stands still, "" while it
     does not. ``anchors``: where it stood at times, newest last. ``generation``: the shard's when its lane was started
     last, 0 before. ``since``: see ``Anchor``. ``attempts``: to bring it back since it last went on. ``limits``: of its
-    batches, where the target takes none as large as others do. ``sifting``: only until the record is found that it
+    batches, where the target takes none as large as others do. ``parked``: nothing more is read until the target has
+    taken something (see ``crowding``). ``sifting``: only until the record is found that it
     refuses. ``tally``: what has been copied.
     """
 
@@ -64,6 +65,7 @@ class Route:
         "lane",
         "limits",
         "mending",
+        "parked",
         "reason",
         "room",
         "shard",
@@ -91,7 +93,7 @@ class Route:
         self.anchors: deque[Anchor] = deque(maxlen=_ANCHORS)
         self.generation = 0
         self.since: int | None = None
-        self.mending = False
+        self.mending = self.parked = False
         self.attempts = 0
         self.limits: Limits | None = None
         self.sifting = False

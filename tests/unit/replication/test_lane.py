@@ -312,6 +312,20 @@ def test_a_held_lane_drains_and_goes_on_after_a_retry():
     assert len(send(lane)) == 1
 
 
+@pytest.mark.parametrize(("flying", "left"), [(True, 0), (False, 1)])
+def test_what_was_never_sent_can_be_let_go_but_for_a_first_batch(flying, left):
+    lane = opened(batch(10, following=12), batch(12, following=15), batch(15), following=20)
+    flights = send(lane) if flying else []
+    lane.shed()
+    assert (lane.waiting, lane.pending, lane.fetch_offset) == (left, 1, 12)
+    lane.offer([batch(12, following=15), batch(15)], 20)
+    lane.acknowledged((flights or send(lane))[0], 4)
+    assert anchor(lane) == (12, 5)
+    for offset, flight in enumerate(send(lane), 5):
+        lane.acknowledged(flight, offset)
+    assert (anchor(lane), lane.buffered) == ((20, 7), 0)
+
+
 def test_a_held_lane_with_nothing_on_its_way_has_drained():
     lane = opened()
     lane.hold()

@@ -43,6 +43,7 @@ STEPS = {
     "pass_time": 2,
     "forget": 2,
     "hold": 1,
+    "shed": 1,
     "close": 1,
     "record": 2,
     "lose_the_sources_head": 1,
@@ -281,6 +282,10 @@ class World:
         self.lane.hold()
         if self.lane.state is State.DRAINED and self.pick(False, True):
             self.doubt()
+
+    def shed(self) -> None:
+        """Others need the room."""
+        self.lane.shed()
 
     def close(self) -> None:
         self.lane.close()

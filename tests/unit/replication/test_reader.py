@@ -162,3 +162,18 @@ def test_a_lane_that_is_read_again_stands_still_no_more_unless_the_target_refuse
         assert ("readable" in scene.said) is not bool(pending)
 
     scene.run(script)
+
+
+def test_a_parked_lane_is_not_read_before_the_target_has_taken_something(scene):
+    async def script(start):
+        one = scene.route(0, Room(1 << 20))
+        one.lane.offer(prepared(0), 1)
+        one.parked = True
+        reader = scene.reader(1, one.room, one)
+        start()
+        await asyncio.sleep(0.02)
+        assert scene.source.asked == 0
+        acknowledge(one, reader)
+        await until(lambda: one.lane.fetch_offset > 1)
+
+    scene.run(script)
