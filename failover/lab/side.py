@@ -82,20 +82,27 @@ class Side:
     def create_topic(
         self, name: str, partitions: int = 1, *, replicas: int = -1, config: Mapping[str, str] | None = None
     ) -> str:
-        """Creates a topic and waits until every partition has a leader; returns its name."""
+        """Creates a topic and waits until every broker knows a leader of each partition; returns its name."""
         from confluent_kafka.admin import NewTopic
 
         wanted = NewTopic(name, num_partitions=partitions, replication_factor=replicas, config=dict(config or {}))
         self.admin.create_topics([wanted], request_timeout=_ASK_SECONDS)[name].result(timeout=_WAIT)
+        whole = list(range(partitions))
         self.until(
-            lambda: self.partitions(name) == list(range(partitions)), what=f"topic {name} has {partitions} partitions"
+            lambda: self._everywhere(lambda: self.partitions(name) == whole),
+            what=f"topic {name} has {partitions} partitions",
         )
         return name
 
     def delete_topic(self, name: str) -> None:
         """Deletes a topic and waits until metadata no longer lists it."""
         self.admin.delete_topics([name], request_timeout=_ASK_SECONDS)[name].result(timeout=_WAIT)
-        self.until(lambda: name not in self.topics(), what=f"topic {name} is gone")
+        self.until(lambda: self._everywhere(lambda: name not in self.topics()), what=f"topic {name} is gone")
+
+    def _everywhere(self, seen: Callable[[], bool]) -> bool:
+        """Says whether each broker sees the same, as likely as can be: any of them answers a question at random."""
+        brokers = self.bootstrap.count(",") + 1
+        return all(seen() for _ in range(1 if brokers == 1 else 4 * brokers))
 
     def recreate_topic(self, name: str) -> None:
         """Deletes a topic and creates it with the same partition count and its own settings; its data is gone."""

@@ -143,7 +143,8 @@ def told_again(case: Case, upstream: int, region: Region, targets: list[Need]) -
     if syncs is None or not syncs.breaks.after:
         return []
     last = syncs.breaks.after[-1]
-    indexes = {region.sync + 1} if 0 <= region.sync < len(syncs) - 1 else set()
+    following = region.sync + 1 if region.sync >= 0 else case.own
+    indexes = {following} if following < len(syncs) else set()
     for need in targets:
         indexes.update(range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)))
     pairs = [(index, case.pair(index)) for index in sorted(indexes)]

@@ -33,7 +33,7 @@ def place(case: Case, upstream: int) -> Placing:
         if _breaks(case, region.sync):
             return answer
         blind, later = sum(need.stop - need.start for need in later), []
-    width = case.width
+    width, lowered = case.width, False
     while True:
         source, target = _window(case, upstream, region, width)
         whole = _covers(case, region, source, target)
@@ -56,9 +56,11 @@ def place(case: Case, upstream: int) -> Placing:
             settled = yield from _settle(case, upstream, enclosing, width)
             if settled is not None:
                 answer = _answer(case, upstream, enclosing, settled, blind)
-                if settled.doubt == 0:
+                lowered = enclosing.ceiling < settled.offset
+                if settled.doubt == 0 and not lowered:
                     return answer
-        if whole:
+        # what lowers an answer may have been copied once more right behind what was read
+        if whole and not (lowered and width < 8 * case.width):
             return (
                 _nothing_unread(case, upstream, region, source, [target, *later])
                 if ahead and answer is None

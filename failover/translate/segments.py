@@ -188,7 +188,8 @@ class Syncs:
         most = breaks.largest + (breaks.widest if known or own else 0)
         for at in range(bisect_left(breaks.after, index), len(breaks.after)):
             after = breaks.after[at]
-            between = self.data_between(upstream, breaks.upto[at]) - above
+            # what lies above the sync before it and was copied in the break is no room in it already
+            between = self.data_between(upstream, min(breaks.upto[at], self.ups[after] + 1)) - above
             room = breaks.extra[at] + known.get(after, max(0, self.ups[after + 1] - self.ups[after] - 1) if own else 0)
             above += known.get(after, 0)
             if room > between:
