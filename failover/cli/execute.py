@@ -10,7 +10,7 @@ from failover.cli.frame import Command, Settings, confirm_typed, format_option, 
 from failover.cli.options import plan_options, to_options, typed
 from failover.cli.params import DURATION
 from failover.cli.wiring import choose_flow, load, open_cluster, state_folder, utc_now
-from failover.errors import GroupNotFound, PlanNotFound, UsageError
+from failover.errors import GroupNotFound, PlanNotFound, Refused, UsageError
 
 if TYPE_CHECKING:
     from failover.config.flow import Config, SelectedFlow
@@ -87,9 +87,11 @@ def command(
     if resumed is not None:
         plan, wanted = resumed.plan, {group.group for group in resumed.record.groups}
     else:
-        plan, wanted = _chosen(settings, config, selected, state, named=named, given=given, values=values)
+        plan, wanted = _chosen(
+            settings, config, selected, state, named=named, given=given, values=values, when_free=wait > 0
+        )
     if only_ready:
-        wanted &= {group.group for group in plan.groups if group.verdict == "ready"}
+        wanted = _ready(plan, wanted)
     return _execute(
         settings,
         selected,
@@ -123,6 +125,7 @@ def _chosen(
     named: Plan | None,
     given: list[str],
     values: dict[str, Any],
+    when_free: bool,
 ) -> tuple[Plan, set[str]]:
     """Finds or makes the plan, and the groups of it that are meant. ``given``: the plan options that were typed."""
     if named is None and any(name in _PLANNING for name in given):
@@ -139,12 +142,15 @@ def _chosen(
             f"{wrong[0]} decides what a plan contains and cannot change one that is made",
             hint="give it to failover plan; or leave PLAN out and say --group or --all, which plans first",
         )
-    plan = named or _newest(settings, state, selected)
+    plan = named or _newest(settings, state, selected, when_free=when_free)
     return plan, _within(plan, values["groups"], values["exclude_groups"])
 
 
-def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> Plan:
-    """Finds the newest plan of the flow that can still be executed, and names it with its age."""
+def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow, *, when_free: bool) -> Plan:
+    """Finds the newest plan of the flow that can still be executed, and names it with its age.
+
+    ``when_free``: groups that a plan refused for their state are still to be executed.
+    """
     from failover.cli.plan import tell_further
     from failover.execution.earlier import begun, complete
     from failover.execution.session import past
@@ -162,11 +168,14 @@ def _newest(settings: Settings, state: StateFolder, selected: SelectedFlow) -> P
         if before.rolled_back:
             passed.append(f"{plan.id} was rolled back since it was executed")
             continue
-        if complete(plan, before.runs):
+        if complete(plan, before.runs, when_free=when_free):
             passed.append(f"{plan.id} is executed completely")
             continue
         if not begun(before.runs) and now >= plan.expires:
             passed.append(f"{plan.id} expired {age(plan.expires, now)}")
+            continue
+        if (passed or before.runs) and not _commits(plan, {group.group for group in plan.groups}, when_free=True):
+            passed.append(f"{plan.id} has nothing to commit")
             continue
         if passed:
             more = f" (and {things(len(passed) - 1, 'more plan')} in between)" if len(passed) > 1 else ""
@@ -198,7 +207,25 @@ def _within(plan: Plan, groups: tuple[str, ...], excluded: tuple[str, ...]) -> s
                 f"group {name} is not in plan {plan.id}",
                 hint=f"failover show {plan.id} lists its groups; or plan it anew",
             )
-    return (set(groups) if groups else names) - set(excluded)
+    chosen = (set(groups) if groups else names) - set(excluded)
+    if names and not chosen:
+        raise UsageError(
+            f"--group and --exclude-group leave no group of plan {plan.id}", hint=f"failover show {plan.id} lists them"
+        )
+    return chosen
+
+
+def _ready(plan: Plan, wanted: set[str]) -> set[str]:
+    """Selects the ready groups; raises ``Refused`` where there is none and others are held back for it."""
+    held = [group.group for group in plan.groups if group.group in wanted and group.verdict in ("partial", "refused")]
+    ready = {group.group for group in plan.groups if group.group in wanted and group.verdict == "ready"}
+    if held and not ready:
+        more = f" and {len(held) - 3} more" if len(held) > 3 else ""
+        raise Refused(
+            f"no group of plan {plan.id} is ready ({', '.join(held[:3])}{more}): --only-ready writes nothing",
+            hint=f"failover show {plan.id} says why",
+        )
+    return ready
 
 
 def _execute(

@@ -208,6 +208,45 @@ def test_an_older_plan_is_taken_only_with_a_warning_that_says_why(scene: Scene) 
     assert (answer.code, answer.err.splitlines()[0]) == (2, f"error: there is no usable plan for a->b: {newest}")
 
 
+def test_a_plan_with_nothing_to_commit_is_not_gone_back_to(scene: Scene) -> None:
+    group_left = msgspec.structs.replace(group("h", {}), verdict="nothing")
+    older = msgspec.structs.replace(plan(group_left), id="abc123", expires=CREATED.replace(year=2999))
+    older = msgspec.structs.replace(older, fingerprint=fingerprint(older))
+    save_plan(scene.state, older.id, encode_plan(older))
+    assert scene.type("execute", "--yes").err.startswith("plan abc123, made")  # the newest: there is nothing to do
+    done = plan(group("g", {T0: 5}))
+    scene.execute(done)
+    answer = scene.type("execute", "--yes")
+    newest = f"the newest, {done.id} is executed completely"
+    assert (answer.code, answer.err.splitlines()[0]) == (2, f"error: there is no usable plan for a->b: {newest}")
+
+
+def test_with_wait_a_plan_is_not_complete_while_a_refused_group_is_left(scene: Scene) -> None:
+    ready, busy = group("g", {T0: 5}), group("busy", {T0: 7})
+    waits = tuple(msgspec.structs.replace(p, action="refuse", offset=None) for p in busy.partitions)
+    busy = msgspec.structs.replace(busy, verdict="refused", partitions=waits, when_free=busy.partitions)
+    made = msgspec.structs.replace(plan(ready, busy), expires=CREATED.replace(year=2999))
+    scene.execute(msgspec.structs.replace(made, fingerprint=fingerprint(made)))
+    assert "is executed completely" in scene.type("execute", "--yes").err
+    answer = scene.type("execute", "--yes", "--wait", "1s")
+    assert answer.err.startswith(f"plan {made.id}, made")
+    assert answer.code == 8  # it went on to the target, which is silent here
+
+
+def test_only_ready_with_no_group_ready_is_refused(scene: Scene) -> None:
+    part = msgspec.structs.replace(group("g", {T0: 5}), verdict="partial")
+    made = msgspec.structs.replace(plan(part), expires=CREATED.replace(year=2999))
+    made = msgspec.structs.replace(made, fingerprint=fingerprint(made))
+    save_plan(scene.state, made.id, encode_plan(made))
+    for more in ([], ["--dry-run"]):
+        answer = scene.type("execute", "--yes", made.id, "--only-ready", *more)
+        assert (answer.code, answer.out) == (3, "")
+        assert f"error: no group of plan {made.id} is ready (g): --only-ready writes nothing" in answer.err
+    answer = scene.type("execute", "--yes", made.id, "--group", "g", "--exclude-group", "g")
+    assert answer.code == 2
+    assert f"error: --group and --exclude-group leave no group of plan {made.id}" in answer.err
+
+
 def test_the_newest_usable_plan_is_named_before_anything_else(scene: Scene) -> None:
     scene.execute(plan(group("g", {T0: 5})))  # complete: not meant again
     later = msgspec.structs.replace(plan(group("h", {T0: 6})), id="abc123", expires=CREATED.replace(year=2999))
