@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,12 +30,16 @@ def list_playbooks(settings: Settings, /) -> int:
     from failover.runbook.library import find_playbook, shipped
 
     found = [find_playbook(name) for name in shipped()]
-    rows = [
-        (each.name, str(len(each.steps)), each.description.split(". ")[0].rstrip("."), each.source) for each in found
-    ]
+    rows = [(each.name, str(len(each.steps)), each.description.split(". ")[0].rstrip(".")) for each in found]
+
+    def text() -> str:
+        folder = Path(found[0].source).parent
+        listed = table(("PLAYBOOK", "STEPS", "WHAT FOR"), rows, keep=frozenset({"PLAYBOOK"}), wrap=True)
+        return f"{listed}\n\nTheir files: {folder}{os.sep}*.yaml. One in full: failover playbook show {found[0].name}\n"
+
     settings.emit_value(
         [{"name": each.name, "description": each.description, "path": each.source} for each in found],
-        {"table": lambda: table(("PLAYBOOK", "STEPS", "WHAT FOR", "FILE"), rows, keep=frozenset({"PLAYBOOK"}))},
+        {"table": text},
     )
     return 0
 

@@ -55,6 +55,8 @@ def _head(execution: Execution, undone: str, width: int) -> Iterator[str]:
     what = f"rolls back {execution.undoes}" if execution.undoes else f"of plan {execution.plan_id}"
     aliases = f"{inert_line(execution.source_alias)} -> {inert_line(execution.target_alias)}"
     yield f"{aliases}   run {inert_line(execution.id)} {inert_line(what)}   {moment(execution.started)}"
+    if execution.reason:
+        yield from labelled("REASON", inert_line(execution.reason), width=width, indent=11)
     for label, text in facts(execution, undone):
         yield from labelled(label, text, width=width, indent=11)
 
@@ -215,13 +217,14 @@ def next_steps(execution: Execution, plan: Plan | None, undone: str = "") -> Ite
         yield "Stop MM2's checkpoint connector: its group sync would write these groups' offsets again."
     active = [group for group in execution.groups if group.members]
     if active:
-        names = ", ".join(inert_line(group.group) for group in active[:3]) + (" …" if len(active) > 3 else "")
         command = "failover execute --wait 5m" + "".join(f" --group {shlex.quote(inert_line(g.group))}" for g in active)
         if len(active) > 3:
             command = f"failover execute {inert_line(execution.plan_id)} --wait 5m"
-        yield f"Stop the consumers of {things(len(active), 'refused group')} on {alias} ({names}), then: {command}"
-    elif statuses[Status.REFUSED]:
-        yield "Clear what is refused (WHY; failover explain CODE), then: failover plan"
+        yield f"Stop the consumers of {things(len(active), 'refused group')} on {alias} ({_named(active)}), then: {command}"
+    rest = [g for g in execution.groups if not g.members and any(p.status is Status.REFUSED for p in g.partitions)]
+    if rest:
+        names = f" of {_named(rest)}" if active else ""
+        yield f"Clear what is refused{names} (WHY; failover explain CODE), then: failover plan"
     if not written:
         return
     wanted = [" ".join(line.split()) for line in subscriptions(plan, 10**6)] if plan is not None else []
@@ -229,6 +232,10 @@ def next_steps(execution: Execution, plan: Plan | None, undone: str = "") -> Ite
     yield " ".join([start, *wanted])
     yield f"Watch them come back: failover verify {run} --for 5m"
     yield f"To undo, before they start: failover rollback {run}"
+
+
+def _named(groups: list[ExecutedGroup]) -> str:
+    return ", ".join(inert_line(group.group) for group in groups[:3]) + (" …" if len(groups) > 3 else "")
 
 
 def _sync_is_live(plan: Plan) -> bool:

@@ -11,6 +11,8 @@ from failover.report.values import age, count, moment, things
 
 HEADERS = ("RUN", "STARTED", "WHAT", "OUTCOME", "GROUPS", "IN PLACE", "OPEN", "OPERATOR", "REASON")
 KEPT = frozenset({"RUN", "STARTED", "OUTCOME"})
+IDS = 24
+"""Columns up to which RUN and WHAT together are never cut: two ids, and what was done with the second."""
 VERDICTS = {0: "holds", 4: "holds, not all back", 6: "does not hold", 7: "unknown"}
 
 
@@ -22,7 +24,8 @@ def history_text(history: History, now: datetime, *, width: int = 100) -> str:
         flows = len({(run.source_alias, run.target_alias) for run in history.runs}) > 1
         undone = {run.of for run in history.runs if run.what == "rollback" and run.committed}
         cells = [_cells(run, flows, run.id in undone) for run in history.runs]
-        blocks.append(table(HEADERS, cells, width=width, numbers=numbers, keep=KEPT))
+        keep = KEPT | {"WHAT"} if max(len(row[0] + row[2]) for row in cells) <= IDS else KEPT
+        blocks.append(table(HEADERS, cells, width=width, numbers=numbers, keep=keep))
     looks = [(run, run.verified) for run in history.runs if run.verified is not None]
     if looks:
         cells = [_verified(run, look) for run, look in looks]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from failover.report.inert import inert_line
 
@@ -18,12 +18,14 @@ def table(
     width: int = 100,
     numbers: frozenset[str] | None = None,
     keep: frozenset[str] = frozenset(),
+    wrap: bool = False,
 ) -> str:
     """Lays out rows under headers, ``width`` columns at most, no trailing spaces.
 
     Columns named in ``numbers`` are set to the right; without it every column that holds nothing
     but numbers is. What does not fit is cut, with an ellipsis: the last column first, then the
-    first; columns named in ``keep`` never are, since people copy from them. Cells are made inert.
+    first; columns named in ``keep`` never are, since people copy from them. With ``wrap`` the last column goes on
+    below instead, for prose that is there to be read. Cells are made inert.
     Wide characters (CJK, emoji) count as two columns.
     """
     from tabulate import tabulate
@@ -36,6 +38,8 @@ def table(
     widths = [max([screen_width(h), *(screen_width(row[i]) for row in cells)]) for i, h in enumerate(headers)]
     kept = frozenset(i for i, h in enumerate(headers) if h in keep)
     limits = _fit(widths, [screen_width(h) for h in headers], width, kept)
+    if wrap:
+        cells = [line for row in cells for line in _below(row, limits[-1])]
     cut = [[shorten(cell, limits[i]) for i, cell in enumerate(row)] for row in cells]
     # As a row, since tabulate pads every header by two columns.
     text = tabulate(
@@ -45,6 +49,15 @@ def table(
         colalign=["right" if is_right else "left" for is_right in right],
     )
     return "\n".join(line.rstrip() for line in text.splitlines())
+
+
+def _below(row: list[str], width: int) -> Iterator[list[str]]:
+    """Yields a row with its last cell wrapped to ``width``: further lines stand under it, alone."""
+    import textwrap
+
+    first, *more = textwrap.wrap(row[-1], width, break_on_hyphens=False) or [""]
+    yield [*row[:-1], first]
+    yield from ([""] * (len(row) - 1) + [line] for line in more)
 
 
 def _is_number(cell: str) -> bool:

@@ -41,7 +41,7 @@ def run_text(record: RunRecord, *, width: int = 100) -> str:
         )
         for number, step in enumerate(record.steps, 1)
     ]
-    blocks = ["\n".join(head), table(("", "STATE", "STEP", "TOOK", "WHAT CAME OF IT"), rows, width=width)]
+    blocks = ["\n".join(head), table(("", "STATE", "STEP", "TOOK", "WHAT CAME OF IT"), rows, width=width, wrap=True)]
     wrong = [step for step in record.steps if step.error or step.hint]
     for step in wrong:
         lines = labelled("", f"{step.id}: {inert_line(step.error or step.why)}", width=width, indent=2)
@@ -129,7 +129,7 @@ def condition(when: When) -> str:
     """Says a condition in words."""
     if when.equals is True:
         return f"{'not ' if when.negated else ''}{when.value}"
-    return f"{when.value} {'is not' if when.negated else 'is'} {when.equals}"
+    return f"{when.value} {'is not' if when.negated else 'is'} {'empty' if when.equals == '' else when.equals}"
 
 
 def playbook_text(
@@ -143,12 +143,12 @@ def playbook_text(
             (each.name, each.type, "required" if each.required else default(each), each.description)
             for each in playbook.variables
         ]
-        blocks.append(table(("VARIABLE", "TYPE", "DEFAULT", "MEANING"), rows, width=width))
+        blocks.append(table(("VARIABLE", "TYPE", "DEFAULT", "MEANING"), rows, width=width, wrap=True))
     steps = [
         (str(number), step.id, step.action.uses, _marks(step, undoable), expected(step, took), step.title)
         for number, step in enumerate(playbook.steps, 1)
     ]
-    blocks.append(table(("", "STEP", "USES", "", "TOOK", "WHAT"), steps, width=width))
+    blocks.append(table(("", "STEP", "USES", "", "TOOK", "WHAT"), steps, width=width, wrap=True))
     final = next((step for step in playbook.steps if step.final), None)
     if final is not None:
         blocks.append(f"No way back once step {final.id} has begun; until then a failure puts everything back.")
@@ -184,7 +184,7 @@ def runs_text(records: Sequence[RunRecord], *, width: int = 100) -> str:
             each.id,
             moment(each.started),
             each.playbook,
-            each.outcome,
+            "waiting" if each.outcome == "declined" else each.outcome,
             "" if each.finished is None else duration((each.finished - each.started).total_seconds()),
             ", ".join(each.operators),
         )

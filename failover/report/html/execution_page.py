@@ -95,7 +95,7 @@ def _when(execution: Execution) -> str:
 def _undone(execution: Execution, undone: str) -> Verdict:
     before = execution_verdict(execution)
     return Verdict(
-        "warn", "Rolled back", f"It was rolled back since, by {inert_line(undone)}. Before: {before.sentence}"
+        "warn", "Rolled back", f"It was rolled back since, by {inert_line(undone)}. When it ended: {before.sentence}"
     )
 
 

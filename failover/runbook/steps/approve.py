@@ -33,7 +33,7 @@ class ApproveKind(Kind[Approve]):
         starter, now = context.operators[0], context.operators[-1]
         if now == starter and not context.self_approve:
             raise ApprovalNeeded(
-                f"{given.question}: somebody else than {starter} has to agree",
+                f"somebody else than {starter} has to agree: {given.question}",
                 hint=f"as another user: failover run --resume {context.run_id}; alone: add --self-approve",
             )
         if not context.ask(given.question):

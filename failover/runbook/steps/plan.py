@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from failover.errors import Refused
+from failover.report.values import at_most, count, things
 from failover.runbook.kinds import Context, Kind, Result
 
 
@@ -134,11 +135,16 @@ def further_by_itself(group: Any) -> bool:
 
 def _told(plan: Any) -> str:
     counts, summary = plan.summary.groups, plan.summary
-    parts = [f"{counts.ready} groups ready, {counts.partial} partial, {counts.refused} refused"]
-    parts.append(f"{'unknown' if summary.reread is None else summary.reread} records read again")
-    parts.append(f"{summary.skipped} passed over")
-    lost = "unknown" if summary.unreplicated is None else summary.unreplicated
-    return ", ".join([*parts, f"{lost} not on the target"])
+    again = at_most(summary.reread, summary.reread_max).replace("<=", "at most")
+    lost = summary.unreplicated
+    return ", ".join(
+        [
+            f"{things(counts.ready, 'group')} ready, {counts.partial} partial, {counts.refused} refused",
+            f"{'an unknown number of' if again == '-' else again} records read again",
+            f"{count(summary.skipped)} skipped",
+            f"{'an unknown number' if lost is None else count(lost)} not on the target",
+        ]
+    )
 
 
 KIND = PlanKind()

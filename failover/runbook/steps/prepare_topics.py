@@ -12,6 +12,7 @@ from failover.inventory.mirrored import may_be_mirrored
 from failover.kafka.port import Cluster
 from failover.model.cluster import TopicInfo
 from failover.model.names import Fault
+from failover.report.values import things
 from failover.runbook.kinds import Context, Kind, Result, Settled
 from failover.runbook.steps.flow_topics import data_topics, is_data_topic
 from failover.runbook.steps.noted import note_more
@@ -58,8 +59,8 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
     def preview(self, given: PrepareTopics, context: Context) -> str:
         missing, there = self._missing(given, context)
         if not missing:
-            return f"nothing to make: {len(there)} topics are there"
-        return f"would make {len(missing)} topics on the target: {', '.join(sorted(missing)[:5])}"
+            return f"nothing to make, there already: {things(len(there), 'topic')}"
+        return f"would make {things(len(missing), 'topic')} on the target: {', '.join(sorted(missing)[:5])}"
 
     def run(self, given: PrepareTopics, context: Context) -> Result:
         missing, there = self._missing(given, context)
@@ -76,7 +77,7 @@ class PrepareTopicsKind(Kind[PrepareTopics]):
             fault = context.reach.target.create_topic(topic, partitions, found)
             if fault is not None:
                 raise StepFailed(f"topic {topic} cannot be made on the target: {fault}")
-            context.say(f"made {topic} with {partitions} partitions")
+            context.say(f"made {topic} with {things(partitions, 'partition')}")
         return {"created": created, "there": [topic for topic in there if topic not in created]}
 
     def settle(self, given: PrepareTopics, context: Context) -> Settled:  # noqa: ARG002

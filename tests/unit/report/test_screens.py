@@ -309,7 +309,8 @@ def test_what_was_rolled_back_says_so_first_and_sends_nobody_to_start_consumers(
     plan = plans.all_ready()
     text = execution_text(execution(plan, Outcome.DONE), plan, undone="r-9, 2026-11-05 03:20:00 UTC")
     fits(text)
-    assert text.splitlines()[1] == "NOW        ROLLED BACK since, by r-9, 2026-11-05 03:20:00 UTC"
+    assert text.splitlines()[1] == "REASON     primary lost"
+    assert text.splitlines()[2] == "NOW        ROLLED BACK since, by r-9, 2026-11-05 03:20:00 UTC"
     assert text.endswith("What to do next:\n1.  Plan again before consumers start: failover plan\n")
 
 
@@ -338,3 +339,17 @@ def test_what_was_rolled_back_says_so_first_and_sends_nobody_to_start_consumers(
 )
 def test_a_command_is_never_broken_so_that_a_piece_of_it_would_run(label, text, lines):
     assert labelled(label, text) == "\n".join(lines).splitlines()
+
+
+def test_groups_that_moved_are_not_forgotten_beside_those_with_members():
+    plan = plans.source_down()
+    done = execution(plan, Outcome.REFUSED)
+    groups = []
+    for group in done.groups:
+        where = tuple(msgspec.structs.replace(p, status=Status.REFUSED) for p in group.partitions)
+        members = (Member("app-1", "/10.0.3.7", "m"),) if group.group == "ledger" else ()
+        groups.append(msgspec.structs.replace(group, partitions=where, members=members))
+    kept = tuple(group for group in groups if group.group in ("ledger", "fraud"))
+    text = execution_text(msgspec.structs.replace(done, groups=kept), plan)
+    assert "Stop the consumers of 1 refused group on standby (ledger), then:" in text
+    assert "2.  Clear what is refused of fraud (WHY; failover explain CODE), then: failover plan" in text

@@ -86,3 +86,13 @@ def test_shorten():
     assert shorten("abcdef", 6) == "abcdef"
     assert shorten("abcdef", 4) == "abc…"
     assert screen_width(shorten("日本のグループ", 6)) <= 6
+
+
+def test_prose_in_the_last_column_goes_on_below_instead_of_being_cut():
+    words = "consumer groups that move; none named are all that the flow's filters pick, however long that list may be"
+    text = table(("NAME", "N", "MEANING"), [("groups", "1", words), ("b", "2", "")], width=60, wrap=True)
+    lines = text.splitlines()
+    assert all(screen_width(line) <= 60 for line in lines)
+    assert "…" not in text
+    assert " ".join(line[len("groups  N  ") :] for line in lines[1:-1]).split() == words.split()
+    assert lines[-1] == "b       2"

@@ -292,7 +292,7 @@ class TestOffsets:
         return {tp: c.offset for tp, c in scene.b.groups["g"].commits.items()} if "g" in scene.b.groups else None
 
     def test_planned_executed_and_verified(self, scene):
-        assert "1 groups ready" in scene.previewed(self.PLAN)
+        assert "1 group ready" in scene.previewed(self.PLAN)
         runner = scene.run(self.PLAN, self.EXECUTE, self.VERIFY)
         assert self.committed(scene) == {TopicPartition("a.orders", 0): 60}
         assert result(runner)["ready"] == 1
