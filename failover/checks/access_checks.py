@@ -68,7 +68,8 @@ def _internal(access: Access) -> Iterator[Finding]:
     for topic, (purpose, info) in access.internal.items():
         if info is None:
             message = f"{access.alias} has no topic {topic} ({purpose})"
-            remedy = "is MM2 running for this flow, and is offset-syncs.topic.location right?"
+            where = ", and look for it on the other cluster (offset-syncs.topic.location)" if "syncs" in purpose else ""
+            remedy = f"nothing, if the mirror never ran yet: it makes it; else see whether it runs for this flow{where}"
             yield Finding("internal-topic-missing", Severity.WARNING, topic, message, remedy)
         elif isinstance(info, Fault) or not _may(info.operations, "READ"):
             message = f"{topic} on {access.alias} cannot be read ({purpose})"

@@ -7,6 +7,7 @@ from collections.abc import Collection
 from failover.replication.lane import State
 from failover.replication.route import Route
 from failover.replication.traffic import Traffic
+from failover.report.values import things
 
 
 class Progress:
@@ -24,7 +25,7 @@ class Progress:
         behind = [lag for route in routes if (lag := lag_of(route)) > 0]
         still = sum(1 for route in routes if route.reason)
         waiting = sum(1 for route in routes if route.lane.state is not State.OPEN and not route.reason)
-        state = f"{len(routes)} partitions"
+        state = things(len(routes), "partition")
         if behind:
             state += f", {len(behind)} behind by {sum(behind):,} records"
         if waiting:
@@ -35,7 +36,7 @@ class Progress:
             return ""
         self._said = state
         rate = f"{records / seconds:,.0f} records/s, {size / seconds / 1e6:,.1f} MB/s"
-        return f"{self._flow}: {records:,} records copied in {seconds:.0f} s ({rate}); {state}"
+        return f"{self._flow}: {things(records, 'record')} copied in {seconds:.0f} s ({rate}); {state}"
 
 
 def lag_of(route: Route) -> int:

@@ -152,6 +152,11 @@ class Board:
         return "healthy" if all(flow.open is not None for flow in copying) else "starting"
 
     @property
+    def failed(self) -> list[str]:
+        """Names the flows that have failed, or wait to be tried again."""
+        return [name for name, flow in self.flows.items() if flow.failure]
+
+    @property
     def cluster_id(self) -> str:
         """Gives the id of the first target that is known."""
         known = (flow.open.cluster_id for flow in self.flows.values() if flow.open is not None)

@@ -25,7 +25,9 @@ async def beside_replicate(settings: RestSettings, board: Board) -> AsyncIterato
     history = History(board, time.time)
     page = StatusPage(history)
     routes = [*api.routes(), *page.routes()]
-    app = application(settings, metrics=metrics.render, health=lambda: board.health, routes=routes)
+    app = application(
+        settings, metrics=metrics.render, health=lambda: board.health, failed=lambda: board.failed, routes=routes
+    )
     app.on_shutdown.append(page.end)
     async with listening(settings, app) as url:
         looking = asyncio.get_running_loop().create_task(history.run())

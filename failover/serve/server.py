@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Collection, Iterable, Iterator
 
 from aiohttp import web
 
@@ -29,11 +29,13 @@ def application(
     *,
     metrics: Callable[[], str],
     health: Callable[[], str],
+    failed: Callable[[], Collection[str]] = tuple,
     routes: Iterable[web.RouteDef] = (),
 ) -> web.Application:
     """Makes the application: ``/metrics``, ``/health`` and ``routes``, behind the guard.
 
-    ``metrics`` gives the page's own part; ``health`` says healthy, starting or unhealthy.
+    ``metrics`` gives the page's own part; ``health`` says healthy, starting or unhealthy; ``failed`` names what does
+    not run, and why is the log's to say, since anyone may ask for health.
     """
     process = ProcessMetrics()
 
@@ -45,6 +47,8 @@ def application(
             return web.json_response({"status": "alive", "message": "this process answers"})
         state = health()
         status, message = _HEALTH[state]
+        if state == "unhealthy" and (names := sorted(failed())):
+            message = f"{', '.join(names)} {'does' if len(names) == 1 else 'do'} not run; the log says why"
         return web.json_response({"status": state, "message": message}, status=status)
 
     found = web.Application(middlewares=[as_json, guard(settings)], client_max_size=_LARGEST_BODY)

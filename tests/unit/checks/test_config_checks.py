@@ -251,6 +251,13 @@ class TestAccess:
         assert words in finding.message
         assert finding.remedy
 
+    def test_only_where_syncs_are_is_a_matter_of_the_location(self):
+        topics = {"s": ("MM2's offset syncs", None), "c": ("MM2's checkpoints", None)}
+        said = {one.subject: one.remedy for one in check_access([self.access(internal=topics)])}
+        assert "offset-syncs.topic.location" in said["s"]
+        assert "offset-syncs.topic.location" not in said["c"]
+        assert all(remedy.startswith("nothing, if the mirror never ran yet") for remedy in said.values())
+
     def test_groups(self):
         assert [one.code for one in check_access([self.access(groups={"g": self.group("READ")})])] == [
             "rollback-limited"

@@ -158,7 +158,9 @@ def asked(board: Board, ask: Callable[[TestClient[Any, Any]], Awaitable[R]], set
     """Has ``ask`` talk to a server for a board; gives what it gives."""
     api = ConnectApi(board, worker="127.0.0.1:8083", clock=lambda: NOW)
     metrics = Metrics(board, clock=lambda: NOW)
-    app = application(settings, metrics=metrics.render, health=lambda: board.health, routes=api.routes())
+    app = application(
+        settings, metrics=metrics.render, health=lambda: board.health, failed=lambda: board.failed, routes=api.routes()
+    )
     return ask_app(app, ask)
 
 

@@ -287,6 +287,7 @@ def test_health(tmp_path):
     made.flows["A->B"].failed(ValueError(SECRET), again=True)
     status, body = call(made, "GET", "/health")
     assert (status, body["status"]) == (500, "unhealthy")
+    assert body["message"] == "A->B does not run; the log says why"
     assert SECRET not in str(body)
     assert call(made, "GET", f"{ONE}/status")[1]["connector"]["state"] == "RESTARTING"
 
