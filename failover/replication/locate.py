@@ -39,7 +39,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     """Is a source partition and where its copy lies.
 
     ``anchors``: newest first, the position on record before the offset syncs. ``source_topic_id``,
-    ``target_topic_id``: as they are now, ``NO_TOPIC_ID`` where a broker has none.
+    ``target_topic_id``: as they are now, ``NO_TOPIC_ID`` where a broker has none. ``whole``: see ``Question``.
     """
 
     source: TopicPartition
@@ -47,6 +47,7 @@ class Place(msgspec.Struct, frozen=True, kw_only=True):
     anchors: tuple[Anchor, ...] = ()
     source_topic_id: bytes = NO_TOPIC_ID
     target_topic_id: bytes = NO_TOPIC_ID
+    whole: int | None = None
 
 
 async def locate(
@@ -114,6 +115,7 @@ def _question(
         target_topic_id=place.target_topic_id,
         start=start,
         max_records=max_records,
+        whole=place.whole,
     )
 
 

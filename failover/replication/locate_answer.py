@@ -21,7 +21,8 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
 
     ``anchors``: newest first. ``source``, ``target``: the logs as they are, the target's behind the fence; the source's
     ends at the last stable offset if aborted records are left out. ``source_topic_id``, ``target_topic_id``: as now.
-    ``start``: where it begins if nothing was ever copied, a number being a source offset.
+    ``start``: where it begins if nothing was ever copied, a number being a source offset. ``whole``: the target's end
+    before there was a fence, whose markers hide that it has lost records; None where it is not known.
     """
 
     anchors: tuple[Anchor, ...]
@@ -31,6 +32,7 @@ class Question(msgspec.Struct, frozen=True, kw_only=True):
     target_topic_id: bytes = NO_TOPIC_ID
     start: Literal["earliest", "latest"] | int = "earliest"
     max_records: int = MAX_RECORDS
+    whole: int | None = None
 
     @property
     def beginning(self) -> int:

@@ -103,6 +103,7 @@ class _Search:
     def _usable(self) -> list[Anchor]:
         """Chooses the anchors that may be true of these two topics, up to the target's end."""
         source_id, target_id = self.question.source_topic_id, self.question.target_topic_id
+        end = self.target.end if self.question.whole is None else min(self.target.end, self.question.whole)
         usable: list[Anchor] = []
         for place, anchor in enumerate(self.question.anchors):
             same_source = same_topic(anchor.source_topic_id, source_id)
@@ -114,10 +115,8 @@ class _Search:
             if same_target is False:
                 self._notes.append("the target's topic was made anew")
                 break
-            if anchor.downstream is not None and anchor.downstream > self.target.end:
-                self._notes.append(
-                    f"the target ends at {self.target.end}, below the recorded offset {anchor.downstream}"
-                )
+            if anchor.downstream is not None and anchor.downstream > end:
+                self._notes.append(f"the target ended at {end}, below the recorded offset {anchor.downstream}")
                 continue
             usable.append(anchor)
         return usable

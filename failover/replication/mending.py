@@ -17,7 +17,7 @@ from failover.model.names import Fault, TopicPartition
 from failover.replication.batches import Limits
 from failover.replication.lane import State, Trouble
 from failover.replication.leaders import Leaders
-from failover.replication.route import Route
+from failover.replication.route import UNFENCED, Route
 
 if TYPE_CHECKING:
     from failover.kafka.wire.cluster import WireCluster
@@ -201,7 +201,8 @@ class Mender:
         """Begins anew on another topic under the old name."""
         if route.target_id != target_id:
             route.target_id = target_id
-            route.generation, route.since = 0, None  # where its lane stands is true of the other topic
+            # Where its lane stands, and where the log ended, is true of the other topic.
+            route.generation, route.since, route.whole = 0, None, UNFENCED
             route.anchors.clear()
             _log.warning("%s: the target's topic was made anew", route)
             route.shard.doubt(f"{route}: the target's topic was made anew")

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from failover.replication.shard import Shard
 
 _ANCHORS = 64
+UNFENCED = 1 << 63
+"""Is where a log ends that is not looked at, beyond every offset."""
 
 
 class Room:
@@ -54,7 +56,8 @@ class Route:
     last, 0 before. ``since``: see ``Anchor``. ``attempts``: to bring it back since it last went on. ``limits``: of its
     batches, where the target takes none as large as others do. ``parked``: nothing more is read until the target has
     taken something (see ``crowding``). ``sifting``: only until the record is found that it
-    refuses. ``tally``: what has been copied.
+    refuses. ``tally``: what has been copied. ``whole``: the target's end as it was before the fences behind which the
+    lane has not been started yet.
     """
 
     __slots__ = (
@@ -79,6 +82,7 @@ class Route:
         "target_epoch",
         "target_id",
         "target_node",
+        "whole",
     )
 
     def __init__(self, lane: Lane, shard: Shard, room: Room) -> None:
@@ -98,6 +102,7 @@ class Route:
         self.limits: Limits | None = None
         self.sifting = False
         self.tally = Tally()
+        self.whole = UNFENCED
         self._counted = 0
 
     def count(self) -> None:

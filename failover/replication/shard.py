@@ -12,8 +12,8 @@ from typing import Protocol
 
 from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized
 from failover.kafka.wire.cluster import Leader, WireCluster
-from failover.kafka.wire.producer_ids import ProducerFenced, fence, fence_again, new_producer_id
-from failover.model.names import Fault, TopicPartition
+from failover.kafka.wire.producer_ids import Fence, ProducerFenced, fence, fence_again, new_producer_id
+from failover.model.names import TopicPartition
 from failover.replication.lane import State
 from failover.replication.route import Route
 
@@ -236,9 +236,9 @@ class Shard:
             raise
 
     async def _use_id(self, partition: TopicPartition) -> None:
-        left_out = await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
+        fenced = await fence_again(self._target, self.transactional_id, self.producer_id, self.epoch, [partition])
         self._keep = False
-        self._proved(not left_out)
+        self._proved(not fenced.left_out)
 
     def _contested(self) -> bool:
         """Notes that it is to be taken back; says whether that has been done so often that it is of no use."""
@@ -270,10 +270,10 @@ class Shard:
                 self.doubt(f"{route} is started again")
                 return
         if routes and self.guarded:
-            left_out = await fence_again(
+            fenced = await fence_again(
                 self._target, self.transactional_id, self.producer_id, self.epoch, [r.lane.target for r in routes]
             )
-            routes = self._without(routes, left_out)
+            routes = self._behind(routes, fenced)
         await self._begin(routes)
 
     async def _begin(self, routes: list[Route]) -> None:
@@ -304,16 +304,19 @@ class Shard:
                 self.producers.add(self.producer_id)
                 self._keep = False
                 self._proved(True)
-                routes[:] = self._without(routes, fenced.left_out)
+                routes[:] = self._behind(routes, fenced)
                 return
         self.producer_id, self.epoch = await new_producer_id(self._target)
         self.producers.add(self.producer_id)
 
-    def _without(self, routes: list[Route], left_out: dict[TopicPartition, Fault]) -> list[Route]:
-        """Puts routes that could not be fenced aside, to be tried again."""
+    def _behind(self, routes: list[Route], fenced: Fence) -> list[Route]:
+        """Notes where the others' logs ended, and puts routes that could not be fenced aside, to be tried again."""
+        left_out = fenced.left_out
         for route in routes:
             reason = left_out.get(route.lane.target)
-            if reason is not None:
+            if reason is None:
+                route.whole = min(fenced.ends.get(route.lane.target, route.whole), route.whole)
+            else:
                 route.lane.close()
                 route.count()
                 self._events.stands_still(route, f"the target lets nothing be written: {reason}")

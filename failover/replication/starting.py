@@ -15,7 +15,7 @@ from failover.replication.locate import Located, Place, Unknown, locate
 from failover.replication.others import find_foreign
 from failover.replication.positions import Positions
 from failover.replication.recorder import anchor_of, anchors_of
-from failover.replication.route import Route
+from failover.replication.route import UNFENCED, Route
 from failover.replication.syncs import Syncs
 
 if TYPE_CHECKING:
@@ -197,6 +197,7 @@ class Starter:
                     anchors=anchors_of(route, [*kept, *synced.get(tp, ())]),
                     source_topic_id=route.source_id,
                     target_topic_id=route.target_id,
+                    whole=route.whole,
                 )
             )
         return await locate(
@@ -277,6 +278,7 @@ class Starter:
             lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
             route.since = found.since
             route.target_epoch = -1
+            route.whole = UNFENCED
             _log.info(
                 "%s: from source offset %d on, to target offset %d (%s)%s",
                 route,

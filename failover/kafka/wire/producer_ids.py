@@ -40,11 +40,16 @@ class ProducerFenced(BrokerError):
 
 
 class Fence(NamedTuple):
-    """Is the ownership of a transactional id. ``left_out``: partitions it does not cover, and why."""
+    """Is the ownership of a transactional id. ``left_out``: partitions it does not cover, and why.
+
+    ``ends``: the high watermarks of the others just before. What had been acknowledged there lay below, unless the log
+    has lost it; behind them lie the fence's own markers.
+    """
 
     producer_id: int
     epoch: int
     left_out: dict[TopicPartition, Fault]
+    ends: dict[TopicPartition, int]
 
 
 async def fence(
@@ -75,18 +80,20 @@ async def fence(
     35 for brokers before Kafka 3.0. Takes 0.1 s for 1,000 partitions.
     """
     wanted = list(dict.fromkeys(partitions))
+    ends: dict[TopicPartition, int] = {}
     while True:
         producer_id, epoch = await init_producer_id(cluster, transactional_id, owned=owned)
-        left_out = await fence_again(cluster, transactional_id, producer_id, epoch, wanted)
+        fenced = await fence_again(cluster, transactional_id, producer_id, epoch, wanted)
+        ends = {tp: min(end, ends.get(tp, end)) for tp, end in fenced.ends.items()}
         if epoch < LAST_EPOCH:
-            return Fence(producer_id, epoch, left_out)
+            return fenced._replace(ends=ends)
         owned = producer_id, epoch
 
 
 async def fence_again(
     cluster: WireCluster, transactional_id: str, producer_id: int, epoch: int, partitions: Iterable[TopicPartition]
-) -> dict[TopicPartition, Fault]:
-    """Fences further partitions at the epoch already owned, or the same ones again; gives those left out.
+) -> Fence:
+    """Fences further partitions at the epoch already owned, or the same ones again.
 
     Sequences go on as they were. It proves that the id is still ours, and a coordinator forgets an id that is not used
     for ``transactional.id.expiration.ms`` (7 days): then a second worker would get another producer id, and neither
@@ -109,7 +116,8 @@ async def fence_again(
     if wanted:
         await owner.ask(_abort_call(transactional_id, producer_id, epoch))
         await owner.aborted()
-    return left_out
+    known = {tp: end.offset for tp, end in ends.items() if not isinstance(end, Fault) and tp not in left_out}
+    return Fence(producer_id, epoch, left_out, known)
 
 
 async def init_producer_id(

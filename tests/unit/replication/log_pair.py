@@ -102,6 +102,7 @@ def ask(
     target_id: bytes = TARGET_ID,
     start: str | int = "earliest",
     max_records: int = 200_000,
+    whole: int | None = None,
 ) -> Asked:
     question = Question(
         anchors=tuple(anchors),
@@ -111,6 +112,7 @@ def ask(
         target_topic_id=target_id,
         start=start if isinstance(start, int) else "latest" if start == "latest" else "earliest",
         max_records=max_records,
+        whole=whole,
     )
     search = locating(question)
     rounds = 0

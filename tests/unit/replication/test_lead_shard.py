@@ -49,13 +49,13 @@ class Coordinator:
         await self._while()
         if self.epochs[identity] != epoch:
             raise OVERTAKEN
-        return Fence(1, epoch, {})
+        return Fence(1, epoch, {}, {})
 
     async def fence_again(self, _, identity, __, epoch, partitions):
         await self._while()
         if self.epochs[identity] != epoch:
             raise OVERTAKEN
-        return {tp: self.left_out[tp] for tp in partitions if tp in self.left_out}
+        return Fence(1, epoch, {tp: self.left_out[tp] for tp in partitions if tp in self.left_out}, {})
 
 
 class Worker:

@@ -122,6 +122,23 @@ def test_a_target_that_lost_one_record_behind_which_a_marker_hides_it():
     assert (found.upstream, found.how) == (199, "content")
 
 
+def test_what_markers_hide_of_a_lost_end_is_known_by_where_it_ended_before_them():
+    """All records are alike, so that only the count tells; several starts failed behind their fences."""
+    source, target = MemoryLog(), MemoryLog()
+    source.add(*[Datum(b"same")] * 400)
+    copying = Copying(source, target)
+    copying.copy(100)
+    older = copying.anchor()
+    copying.copy(100)
+    newer = copying.anchor()
+    target.truncate(195)
+    for _ in range(7):
+        target.add(None)
+    found = located(ask(source, target, [newer, older], whole=195))
+    assert (found.upstream, found.downstream, found.how) == (195, 202, "counted")
+    assert "ended at 195, below the recorded offset 200" in found.detail
+
+
 def test_records_of_the_source_that_are_gone_narrow_the_check():
     source, target = filled(400), MemoryLog()
     copying = Copying(source, target)

@@ -35,6 +35,7 @@ class Target:
         self.left_out: dict[TopicPartition, Fault] = {}
         self.leaderless: set[TopicPartition] = set()
         self.asked: list[str] = []
+        self.ends: dict[TopicPartition, int] = {}
         self._epoch = -1
         for name in ("fence", "fence_again", "new_producer_id"):
             monkeypatch.setattr(module, name, getattr(self, f"_{name}"))
@@ -47,21 +48,23 @@ class Target:
     async def _fence(self, _: Any, __: str, partitions: list[TopicPartition], *, owned: Any) -> Fence:
         self._note("fence")
         self._epoch += 1
-        return Fence(9, self._epoch, self._refused(partitions))
+        return self._fenced(partitions)
 
-    async def _fence_again(
-        self, _: Any, __: str, ___: int, epoch: int, partitions: list[TopicPartition]
-    ) -> dict[TopicPartition, Fault]:
+    async def _fence_again(self, _: Any, __: str, ___: int, epoch: int, partitions: list[TopicPartition]) -> Fence:
         assert epoch == self._epoch
         self._note("fence_again")
-        return self._refused(partitions)
+        return self._fenced(partitions)
 
     async def _new_producer_id(self, _: Any) -> tuple[int, int]:
         self._note("new_producer_id")
         return 5, 0
 
-    def _refused(self, partitions: list[TopicPartition]) -> dict[TopicPartition, Fault]:
-        return {tp: reason for tp, reason in self.left_out.items() if tp in partitions}
+    def _fenced(self, partitions: list[TopicPartition]) -> Fence:
+        """Writes a marker to each partition."""
+        left_out = {tp: reason for tp, reason in self.left_out.items() if tp in partitions}
+        ends = {tp: self.ends.get(tp, 0) for tp in partitions if tp not in left_out}
+        self.ends.update({tp: end + 1 for tp, end in ends.items()})
+        return Fence(9, self._epoch, left_out, ends)
 
     def _note(self, name: str) -> None:
         self.asked.append(name)
@@ -373,6 +376,21 @@ def test_what_was_on_the_way_takes_no_room_once_a_lane_begins_anew(scene):
         scene.shard.doubt("unknown producer")
         await poll(lambda: one.generation == 2)
         assert one.room.used == 0
+
+    scene.run(script)
+
+
+def test_where_a_log_ended_is_what_it_was_before_the_first_fence(scene):
+    """A start that fails is repeated behind another fence, whose marker is no record either."""
+
+    async def script():
+        one = scene.route(0)
+        scene.target.ends[one.lane.target] = 100
+        scene.failures += [UNREACHABLE] * 3
+        scene.shard.add([one])
+        await scene.until(one)
+        assert scene.target.ends[one.lane.target] == 104
+        assert one.whole == 100
 
     scene.run(script)
 

@@ -193,10 +193,14 @@ class Coordinator:
         return bytes(out.data)
 
 
+def fenced(producer: int, epoch: int, *partitions: TopicPartition) -> Fence:
+    return Fence(producer, epoch, {}, dict.fromkeys(partitions, 7))
+
+
 def test_a_fence_is_an_aborted_transaction_over_the_partitions():
     coordinator = Coordinator()
     owner = coordinator.run(lambda cluster: fence(cluster, ID, [ONE, TWO, ONE]))
-    assert owner == Fence(900, 5, {})
+    assert owner == fenced(900, 5, ONE, TWO)
     assert coordinator.added == [[ONE, TWO]]
     calls = [key for key in coordinator.broker.order() if key in (INIT, ADD, END, DESCRIBE)]
     assert calls == [INIT, ADD, END, DESCRIBE]
@@ -223,14 +227,14 @@ def test_markers_that_come_slowly_are_waited_for():
     # each comes in time after the one before, all of them together do not
     coordinator.lacking = [list(range(left)) for left in range(10, 0, -1)]
     coordinator.states = [PREPARE] * 10
-    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE]), silence=0.6) == Fence(900, 5, {})
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE]), silence=0.6) == fenced(900, 5, ONE)
 
 
 @pytest.mark.parametrize("key", [INIT, ADD, END])
 @pytest.mark.parametrize("error", [14, 15, 16, 51])
 def test_what_passes_by_itself_is_waited_for(key, error):
     coordinator = Coordinator(errors={key: [error, error]})
-    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE])) == Fence(900, 5, {})
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE])) == fenced(900, 5, ONE)
     assert coordinator.asked(key) == 3
     assert coordinator.asked(FIND) == 3  # it may have moved
 
@@ -266,7 +270,7 @@ def test_leaders_that_have_not_made_their_logs_yet_are_waited_for():
     """A marker would be, too, but with it all others to that broker."""
     coordinator = Coordinator()
     coordinator.unready = {TWO: [6, 3, 9]}
-    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE, TWO])) == Fence(900, 5, {})
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE, TWO])) == fenced(900, 5, ONE, TWO)
     assert coordinator.added == [[ONE, TWO]]
     calls = [key for key in coordinator.broker.order() if key in (LIST, ADD)]
     assert calls == [LIST] * 4 + [ADD]
@@ -294,13 +298,13 @@ def test_without_partitions_there_is_no_transaction(partitions):
 def test_the_last_epoch_fences_and_is_given_to_nobody():
     """The next producer id's markers do not fence this one, so no data may ever bear its last epoch."""
     coordinator = Coordinator(epoch=LAST_EPOCH - 1)
-    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE])) == Fence(901, 0, {})
+    assert coordinator.run(lambda cluster: fence(cluster, ID, [ONE])) == fenced(901, 0, ONE)
     assert coordinator.added == [[ONE], [ONE]]
 
 
 def test_fencing_again_keeps_the_epoch():
     coordinator = Coordinator()
-    assert coordinator.run(lambda cluster: fence_again(cluster, ID, 900, 4, [TWO])) == {}
+    assert coordinator.run(lambda cluster: fence_again(cluster, ID, 900, 4, [TWO])) == fenced(900, 4, TWO)
     assert coordinator.asked(INIT) == 0
     assert coordinator.added == [[TWO]]
 
