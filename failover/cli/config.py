@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from failover.config.flow import FlowConfig
     from failover.report.check_text import ConfigCheck
 
-_WIDEST_VALUE = 48
+_WIDEST_VALUE = 47
 
 
 @click.group(cls=Group)
@@ -137,12 +137,17 @@ def _section(title: str, settings: Mapping[str, ShownSetting], path: str) -> Ite
     from failover.report.inert import inert_line
 
     yield from ("", inert_line(title))
-    # What somebody wrote comes first; defaults after it, each part by name.
-    ordered = sorted(settings.items(), key=lambda item: (item[1].origin in ("driver", "default"), item[0]))
+    # What somebody wrote comes first, by name; defaults need no column for where they come from.
+    written = {key: one for key, one in settings.items() if one.origin != "default"}
     rows = [
-        (inert_line(key), _value(inert_line(one.value)), inert_line(_origin(key, one, path))) for key, one in ordered
+        (inert_line(key), _value(inert_line(one.value)), inert_line(_origin(key, one, path)))
+        for key, one in sorted(written.items(), key=lambda item: (item[1].origin == "driver", item[0]))
     ]
-    yield tabulate(rows, headers=("KEY", "VALUE", "FROM"), tablefmt="plain", disable_numparse=True)
+    if rows:
+        yield tabulate(rows, headers=("KEY", "VALUE", "FROM"), tablefmt="plain", disable_numparse=True)
+    defaults = [(inert_line(key), _value(inert_line(settings[key].value))) for key in sorted(settings.keys() - written)]
+    if defaults:
+        yield tabulate(defaults, headers=("DEFAULT", "VALUE"), tablefmt="plain", disable_numparse=True)
 
 
 def _value(text: str) -> str:
@@ -163,7 +168,10 @@ def _origin(key: str, setting: ShownSetting, path: str) -> str:
             place = "--set"
         case _:
             return setting.origin
-    return place if setting.written == key else f"{place}: {setting.written}"
+    if setting.written == key:
+        return place
+    before = (setting.written or "").removesuffix(f".{key}")
+    return f"{place}: {setting.written}" if before == setting.written else f"{place}: {before}.…"
 
 
 def _note(note: ShownNote) -> str:

@@ -56,6 +56,7 @@ def test_the_table_is_the_golden_one(folder):
     result = run("--source", "primary", "--set", "offset.lag.max=1")
     assert result.exit_code == 0
     assert result.stdout == GOLDEN.read_text()
+    assert all(len(line) <= 100 for line in result.stdout.splitlines())
     assert result.stderr == ""
 
 
