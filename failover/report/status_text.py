@@ -127,6 +127,8 @@ def _loss(status: Status) -> str:
     unknown = f" (unknown for {things(cost.unknown_partitions, 'partition')})" if cost.unknown_partitions else ""
     if not cost.records and cost.bound == "exact":
         return f"nothing lost{unknown}"
+    if not cost.records and cost.bound == "at-least":
+        return f"nothing known to be lost, what came later is unknown{unknown}"
     back = "" if not cost.seconds else f", {duration(cost.seconds)}"
     return f"{_SIGNS[cost.bound]}{things(cost.records, 'record')}{back} lost{unknown}"
 

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from failover.checks.status_checks import Limits
@@ -279,6 +280,14 @@ def test_with_the_source_dead_the_last_known_values_are_shown_with_their_time(at
     assert not at_work.status(source_down=True).findings or "source-silent" not in codes(
         at_work.status(source_down=True)
     )
+
+
+def test_nothing_known_to_be_lost_is_not_called_a_loss_of_zero_or_more(at_work):
+    status = at_work.status()
+    cost = msgspec.structs.replace(status.cost, records=0, bound="at-least")
+    text = status_text(msgspec.structs.replace(status, cost=cost))
+    assert "nothing known to be lost, what came later is unknown;" in " ".join(text.split())
+    assert ">= 0" not in text
 
 
 def test_states_of_connectors_become_findings(at_work):
