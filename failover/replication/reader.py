@@ -10,6 +10,7 @@ from typing import Protocol
 import msgspec
 
 from failover.errors import ClusterError
+from failover.kafka.wire.batches import UnreadableBatch
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.fetch import Fetched, FetchPartition, fetch_call
 from failover.model.names import TopicPartition
@@ -262,6 +263,10 @@ class Reader:
             self.touch(route)
             if outgoing:
                 self._events.arrived(route)
-        if prepared.damage is not None:
+        damage = prepared.damage
+        if damage is None and prepared.next_offset == asked.offset:
+            # Kafka (ReplicaManager.readFromLog): where the first batch would be cut, none is given at all.
+            damage = UnreadableBatch(f"partition {tp}: the batch at offset {asked.offset} is cut, or of a wrong length")
+        if damage is not None:
             self._session.drop(tp)
-            self._events.damaged(route, str(prepared.damage))
+            self._events.damaged(route, str(damage))

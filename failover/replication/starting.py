@@ -278,6 +278,8 @@ class Starter:
             lane.start(found.upstream, found.downstream, leader_epoch=found.leader_epoch)
             route.since = found.since
             route.target_epoch = -1
+            for anchor in [each for each in route.anchors if (each.downstream or 0) > route.whole]:
+                route.anchors.remove(anchor)  # what the target lost: other records will lie there
             route.whole = UNFENCED
             _log.info(
                 "%s: from source offset %d on, to target offset %d (%s)%s",

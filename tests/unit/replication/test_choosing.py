@@ -17,7 +17,7 @@ from failover.replication.anchor import Anchor
 from failover.replication.lane import Lane, State
 from failover.replication.locate_answer import Located
 from failover.replication.recorder import anchors_of
-from failover.replication.route import Room, Route
+from failover.replication.route import UNFENCED, Room, Route
 from failover.replication.starting import Starter
 from tests.unit.replication.test_recorder import DENIED, UNREACHABLE, AnchorFake
 
@@ -183,3 +183,12 @@ def test_where_a_topic_is_made_anew_while_it_is_read_nothing_begins(scene: Scene
     scene.start()
     assert [route.lane.state for route in scene.routes] == [State.CLOSED, State.OPEN]
     assert "made anew while it was looked at" in scene.engine.said[HERE]
+
+
+def test_anchors_of_what_the_target_lost_are_forgotten(scene: Scene) -> None:
+    here = scene.routes[0]
+    here.anchors.extend(Anchor(at, at + 90) for at in (4, 6, 8))
+    here.whole = 96
+    scene.start()
+    assert [anchor.upstream for anchor in here.anchors] == [4, 6]
+    assert here.whole == UNFENCED

@@ -29,6 +29,7 @@ class Source:
         monkeypatch.setattr(module, "fetch_call", lambda asked, **_: list(asked))
         self.asked = 0
         self.empty = False
+        self.cut: int | None = None
 
     async def send(self, node: int, call: Any, **_: object) -> FetchAnswer:
         await asyncio.sleep(0)
@@ -36,7 +37,7 @@ class Source:
         return FetchAnswer(0, 0, [self._fetched(each) for each in call])
 
     def _fetched(self, asked: FetchPartition) -> Fetched:
-        records = memoryview(bytearray(b"" if self.empty else batch(asked.offset, [0])))
+        records = memoryview(bytearray(b"" if self.empty else batch(asked.offset, [0])))[: self.cut]
         return Fetched(asked.topic, asked.partition, 0, 1 << 40, 1 << 40, 0, (), None, records)
 
 
@@ -175,5 +176,20 @@ def test_a_parked_lane_is_not_read_before_the_target_has_taken_something(scene):
         assert scene.source.asked == 0
         acknowledge(one, reader)
         await until(lambda: one.lane.fetch_offset > 1)
+
+    scene.run(script)
+
+
+@pytest.mark.parametrize("cut", [-1, 50, 30, 5])
+def test_what_brings_no_whole_batch_is_damaged_and_not_asked_for_again_at_once(scene, cut):
+    async def script(start):
+        one = scene.route(0, Room(1 << 20))
+        scene.source.cut = cut
+        scene.reader(1, one.room, one)
+        start()
+        await until(lambda: scene.said)
+        await asyncio.sleep(0.02)
+        assert (scene.source.asked, one.lane.fetch_offset) == (1, 0)
+        assert scene.said == ["damaged partition t-0: the batch at offset 0 is cut, or of a wrong length"]
 
     scene.run(script)
