@@ -220,7 +220,8 @@ def next_steps(execution: Execution, plan: Plan | None, undone: str = "") -> Ite
         command = "failover execute --wait 5m" + "".join(f" --group {shlex.quote(inert_line(g.group))}" for g in active)
         if len(active) > 3:
             command = f"failover execute {inert_line(execution.plan_id)} --wait 5m"
-        yield f"Stop the consumers of {things(len(active), 'refused group')} on {alias} ({_named(active)}), then: {command}"
+        who = f"{things(len(active), 'refused group')} on {alias} ({_named(active)})"
+        yield f"Stop the consumers of {who}, then: {command}"
     rest = [g for g in execution.groups if not g.members and any(p.status is Status.REFUSED for p in g.partitions)]
     if rest:
         names = f" of {_named(rest)}" if active else ""
