@@ -59,7 +59,9 @@ def up(
     from failover.lab import up as start
     from failover.lab.fault import look
     from failover.lab.jars import DEFAULT_VERSION
+    from failover.mm2.filters import topic_filter
 
+    topic_filter({"topics": options["topics"]})  # a pattern that is none would be found by MirrorMaker 2 alone
     first, _, second = aliases.partition(",")
     lab = start(
         _folder(settings),

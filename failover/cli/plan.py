@@ -150,6 +150,14 @@ def require_place(target: Path) -> None:
         raise UsageError(f"-o {target}: {said}", hint="name a file in a folder that exists")
 
 
+def write_out(target: Path, text: str) -> None:
+    """Writes what was asked for into a file; raises ``StateError`` when that cannot be."""
+    try:
+        target.write_text(text, encoding="utf-8")
+    except OSError as error:
+        raise StateError(f"cannot write {target}: {error.strerror}", hint="give -o another place") from error
+
+
 def write_copy(target: Path, saved: Path) -> None:
     """Copies a saved plan to where the operator wants it; raises ``StateError`` when that cannot be."""
     try:

@@ -107,16 +107,20 @@ def validate(settings: Settings, /, *, playbooks: tuple[str, ...]) -> int:
 @pass_settings
 def render(settings: Settings, /, *, playbook: str, output: str | None) -> int:
     """Renders a playbook as a runbook to be followed by hand."""
+    from failover.cli.plan import require_place, write_out
     from failover.runbook.history import durations
     from failover.runbook.library import find_playbook
     from failover.runbook.render import as_html, as_markdown
     from failover.runbook.runner import undoable
 
+    target = Path(output).expanduser() if output else None
+    if target is not None:
+        require_place(target)
     found = find_playbook(playbook)
     html = output.endswith((".html", ".htm")) if output else settings.format == "html"
     made = (as_html if html else as_markdown)(found, undoable(found), durations(_earlier(settings, found.name)))
-    if output:
-        Path(output).write_text(made, "utf-8")
+    if target is not None:
+        write_out(target, made)
         settings.say(f"written to {output}")
     else:
         settings.emit(made)

@@ -11,7 +11,7 @@ import click
 from failover.cli.frame import Command, Settings, format_option, pass_settings
 from failover.cli.past import locate, plan_of, undone_by
 from failover.cli.wiring import state_folder
-from failover.errors import PlanNotFound, RunNotFound, StateError, UsageError
+from failover.errors import PlanNotFound, RunNotFound, UsageError
 from failover.state.playbook_runs import PLAYBOOK_RUN
 from failover.state.runs import is_file
 
@@ -34,7 +34,7 @@ def command(settings: Settings, /, *, reference: str, output: str | None) -> int
     left, or what each step came to and what is left to do, with charts and tables that sort and search.
     On a terminal, without -o, it becomes a file in the current folder. Markdown is for tickets.
     """
-    from failover.cli.plan import require_place
+    from failover.cli.plan import require_place, write_out
 
     if output is not None:
         require_place(Path(output).expanduser())
@@ -45,10 +45,7 @@ def command(settings: Settings, /, *, reference: str, output: str | None) -> int
         settings.emit(text)
         return 0
     target = Path(output).expanduser()
-    try:
-        target.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StateError(f"cannot write {target}: {error.strerror}", hint="give -o another place") from error
+    write_out(target, text)
     settings.say(f"report of {name}: {target.absolute()}")
     return 0
 

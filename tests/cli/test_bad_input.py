@@ -291,3 +291,7 @@ def test_of_two_plans_the_one_that_cannot_be_used_is_named(typed: Typed, folder:
     saved.parent.mkdir(parents=True)
     saved.write_text("{}")
     assert f"error: {saved}: this is no plan file" in _said(typed, "execute", "--yes")
+
+
+def test_a_lab_is_not_started_with_a_pattern_that_is_none(typed: Typed, folder: Path) -> None:
+    assert "config-invalid: error: topics" in refused(typed, folder, "lab", "up", "--topics", "(")

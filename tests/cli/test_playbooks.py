@@ -324,6 +324,14 @@ def test_playbooks_are_shown_checked_and_rendered(place: Place, capsys: pytest.C
     assert "<script>" in html
     assert json.loads(said("schema"))["title"] == "A failover playbook"
     assert said("validate", book) == f"{book}: try-out, 5 steps, in order\n"
+    written = place.path / "book.md"
+    assert said("render", book, "-o", str(written)) == ""
+    assert written.read_text() == markdown
+    for nowhere in (place.path, place.path / "none" / "book.md"):
+        with pytest.raises(SystemExit) as ended:
+            main(["playbook", "render", book, "-o", str(nowhere)])
+        assert ended.value.code == 2
+        assert f"error: -o {nowhere}: " in capsys.readouterr().err
     assert json.loads(said("validate", book, "--format", "json")) == [{"path": book, "name": "try-out", "steps": 5}]
 
 
