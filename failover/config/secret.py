@@ -15,6 +15,8 @@ _SECRET_KEY: Final = re.compile(
     r"|(private|api|access)[._-]?key",
     re.IGNORECASE,
 )
+# A provider is named by whoever declares it, also "secrets"; its class is no secret.
+_PROVIDER: Final = re.compile(r"(^|\.)config\.providers\.[^.]+\.class$")
 # The user and password that may stand in an address.
 _USER_INFO: Final = re.compile(r"(?<=://)[^/?#@\s]+(?=@)")
 
@@ -59,7 +61,7 @@ class Secret:
 @lru_cache(maxsize=4096)
 def is_secret_key(key: str) -> bool:
     """Tells whether a setting's name says that its value is a password, a key or the like."""
-    return _SECRET_KEY.search(key) is not None
+    return _SECRET_KEY.search(key) is not None and _PROVIDER.search(key) is None
 
 
 def without_user_info(text: str) -> str:

@@ -104,7 +104,7 @@ def _answered(point: _Point, facts: HealthFacts, found: list[Finding]) -> CheckP
 
 def _lag(facts: HealthFacts) -> str | None:
     cost = facts.status.cost
-    if cost.records is None:
+    if cost.records is None or not facts.snapshot.source.status.answers:
         return None
     return count(cost.records, "record") + ("" if cost.seconds is None else f", {cost.seconds:,.0f} s")
 
@@ -245,7 +245,7 @@ _POINTS = (
 
 _UNKNOWN = {
     "connectors": "nothing on the target tells; failover connect status asks Kafka Connect",
-    "lag": "nothing tells how far the mirror is",
+    "lag": "nothing tells how far the source is ahead of the mirror",
     "heartbeat": "no heartbeat is mirrored",
     "checkpoints": "no group has a checkpoint",
     "groups": "no group to move",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 from failover.model.health import CheckPoint, Health, Lag
-from failover.model.plan import Severity
+from failover.model.plan import Finding, Severity
 from failover.report.findings_text import findings_lines, findings_markdown, markdown_table
 from failover.report.inert import inert_line, inert_markdown
 from failover.report.table import table
@@ -28,8 +28,14 @@ def health_text(health: Health, *, verbosity: int = 0, width: int = 100) -> str:
     if hidden and not verbosity:
         lines += ["", f"{things(hidden, 'remark')} more with -v"]
     worst = next((one for one in health.findings if one.severity is not Severity.INFO), None)
-    lines += ["", f"next: failover explain {worst.code}" if worst is not None else "next: nothing"]
+    lines += ["", f"next: {_next(worst)}"]
     return "\n".join(lines) + "\n"
+
+
+def _next(worst: Finding | None) -> str:
+    if worst is None:
+        return "nothing"
+    return "failover plan" if worst.code == "source-silent" else f"failover explain {worst.code}"
 
 
 def health_markdown(health: Health) -> str:

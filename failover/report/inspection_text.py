@@ -16,7 +16,7 @@ from failover.model.inspection import (
 )
 from failover.report.findings_text import markdown_table
 from failover.report.inert import inert_line, inert_markdown
-from failover.report.table import labelled, shorten, table
+from failover.report.table import labelled, screen_width, shorten, table
 from failover.report.values import age, count, things
 
 HEADERS = {
@@ -39,6 +39,9 @@ HEADERS = {
 _NUMBERS = frozenset(
     {"PARTITION", "UPSTREAM", "DOWNSTREAM", "SYNCS", "RE-READ", "LAST COPIED", "GOES ON AT", "HEARTBEAT"}
 )
+_NAMES = frozenset({"GROUP", "TOPIC"})
+LONGEST_NAMES = 36
+"""Columns up to which a row's names are never cut, for the numbers to have room beside them."""
 _NOUNS = {
     "checkpoints": "checkpoint",
     "offset-syncs": "offset sync",
@@ -59,7 +62,10 @@ def inspection_text(found: Inspection, *, width: int = 100) -> str:
     headers = HEADERS[found.what]
     if found.records:
         rows = [cells(row, found.taken) for row in found.records]
-        lines += ["", table(headers, rows, width=width, numbers=_NUMBERS), ""]
+        if headers[-1] == "METADATA" and not any(row[-1] for row in rows):
+            headers, rows = headers[:-1], [row[:-1] for row in rows]
+        keep = _NAMES if max(sum(map(screen_width, row[:2])) for row in rows) <= LONGEST_NAMES else frozenset[str]()
+        lines += ["", table(headers, rows, width=width, numbers=_NUMBERS, keep=keep), ""]
     lines.append(_last(found))
     for bad in found.unreadable:
         lines += labelled("unreadable:", unreadable_text(bad), width=width, indent=12)
@@ -80,7 +86,8 @@ def cells(row: Row, now: datetime) -> tuple[str, ...]:
     """Gives one row as text, in the order of ``HEADERS``."""
     old = "-" if row.record.timestamp is None else age(row.record.timestamp, now).removesuffix(" ago")
     if isinstance(row, CheckpointRow):
-        proof = "-" if row.proof is None else f"{row.proof}, {row.precision}"
+        surely = "" if row.precision == "exact" else f", {row.precision}"
+        proof = "-" if row.proof is None else f"{row.proof}{surely}"
         bound = "-" if row.reread_max is None else f"<= {row.reread_max:,}" if row.reread_max else "0"
         offsets = (str(row.partition), str(row.upstream_offset), str(row.downstream_offset))
         return (row.group_id, row.topic, *offsets, row.by, proof, bound, old, row.metadata)

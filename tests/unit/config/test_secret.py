@@ -38,6 +38,8 @@ def test_secret_keys(key):
         "sasl.mechanism",
         "sasl.oauthbearer.token.endpoint.url",
         "topics",
+        "config.providers.strimzisecrets.class",
+        "primary.config.providers.secrets.class",
     ],
 )
 def test_other_keys(key):

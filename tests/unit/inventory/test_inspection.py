@@ -7,6 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from failover.errors import NotAuthorized, UsageError
@@ -91,7 +92,25 @@ def test_exact_checkpoints_stand_beside_mm2s_with_their_proof(scene):
         ("mm2", 400, None, None),
     ]
     text = inspection_text(found)
-    assert "content, exact" in text
+    assert " content " in text
+    assert "METADATA" not in text  # where there is none, names have the room
+
+
+def test_names_of_usual_length_are_not_cut(scene):
+    group, topic = "payments-service", "a.orders.2026"
+    exact(scene, group, 850, 850)
+    found = inspect(scene, "checkpoints")
+    (row,) = found.records
+    row = msgspec.structs.replace(row, topic=topic, upstream_offset=10**9, downstream_offset=10**9, reread_max=10**6)
+    text = inspection_text(msgspec.structs.replace(found, records=(row,)))
+    assert group in text
+    assert topic in text
+    assert all(len(line) <= 100 for line in text.splitlines())
+
+
+def test_the_lines_of_exact_checkpoints_are_narrow(scene):
+    exact(scene, "g", 850, 850)
+    text = inspection_text(inspect(scene, "checkpoints"))
     assert all(len(line) <= 100 for line in text.splitlines())
 
 

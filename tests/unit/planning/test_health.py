@@ -190,6 +190,8 @@ def test_with_the_source_dead_the_list_is_answered_as_far_as_it_can_be(well):
     well.a.down = "no answer"
     health = well.health()
     assert result(health, "new-topics") == "unknown"
+    assert result(health, "lag") == "unknown"
+    assert health_text(health).endswith("next: failover plan\n")
     assert "source-silent" in {finding.code for finding in health.findings}
     assert health.exit_code == 4
 
