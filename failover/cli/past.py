@@ -52,8 +52,14 @@ def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
     the target.
     """
     from failover.execution.runs import load_run, with_last_look
+    from failover.state.playbook_runs import PLAYBOOK_RUN
     from failover.state.runs import find_run, is_file
 
+    if reference.startswith(PLAYBOOK_RUN) and not is_file(reference):
+        raise RunNotFound(
+            f"{reference} is a run of a playbook, not an execution",
+            hint=f"failover show {reference} names the executions of its steps",
+        )
     try:
         path = find_run(state, reference)
     except RunNotFound:
@@ -66,6 +72,8 @@ def locate(settings: Settings, state: StateFolder, reference: str) -> Located:
 
 
 def _elsewhere(settings: Settings, state: StateFolder, reference: str) -> Execution | None:
+    from failover.state.runs import EVICTION
+
     found: dict[str, SharedRun] = {}
     for _, shared in others(settings):
         if isinstance(shared, FailoverError):
@@ -74,6 +82,12 @@ def _elsewhere(settings: Settings, state: StateFolder, reference: str) -> Execut
             found.update((name, run) for name, run in shared.runs.items() if name.startswith(reference))
     if reference in found or len(found) == 1:
         run = found.get(reference) or next(iter(found.values()))
+        run_id = run.started.execution_id
+        if run_id.startswith(EVICTION):
+            raise RunNotFound(
+                f"{run_id} is an eviction: it wrote no offset",
+                hint=f"failover show {run_id} on {run.started.host} tells whom it removed",
+            )
         try:
             return _built(state, run.events())
         except msgspec.DecodeError as error:

@@ -13,7 +13,7 @@ from failover.model.execution import ExecutedPartition, Execution
 from failover.planning.plan_file import decode_plan
 from failover.state.folder import StateFolder
 from failover.state.journal import Started, read_journal
-from failover.state.runs import JOURNAL, PLAN, RECORD, UNDONE, all_runs, first_line
+from failover.state.runs import EVICTION, JOURNAL, PLAN, RECORD, UNDONE, all_runs, first_line
 
 _decoder = msgspec.json.Decoder(Execution)
 _started = msgspec.json.Decoder(Started)
@@ -31,6 +31,10 @@ def load_run(path: Path) -> Execution:
     """
     if not path.is_dir():
         return _load_file(path)
+    if path.name.startswith(EVICTION):
+        raise RunNotFound(
+            f"{path.name} is an eviction: it wrote no offset", hint=f"failover show {path.name} tells whom it removed"
+        )
     events = read_journal(path / JOURNAL)
     if not events:
         raise RunNotFound(

@@ -190,6 +190,25 @@ def test_without_a_terminal_and_yes_nothing_is_even_looked_up(scene: Scene, comm
     assert (answer.code, json.loads(answer.out)["error"]["code"]) == (2, "no-terminal")
 
 
+@pytest.mark.parametrize("command", [("verify",), ("rollback", "--yes"), ("execute", "--yes", "--resume")])
+def test_an_eviction_or_a_playbooks_run_is_no_execution(
+    scene: Scene, monkeypatch: pytest.MonkeyPatch, command: tuple[str, ...]
+) -> None:
+    monkeypatch.setattr("failover.cli.evict.open_cluster", lambda *_: scene.cluster)
+    scene.cluster.group("g", {}, state="Stable", members=(APP,))
+    done = json.loads(scene.type("evict", "--group", "g", "--yes", "--format", "json").out)["id"]
+    answer = scene.type(*command, done)
+    assert (answer.code, answer.out) == (2, "")
+    assert answer.err.splitlines() == [
+        f"error: {done} is an eviction: it wrote no offset",
+        f"hint: failover show {done} tells whom it removed",
+    ]
+    if command[0] != "execute":
+        answer = scene.type(*command, "p-123456")
+        assert answer.code == 2
+        assert answer.err.startswith("error: p-123456 is a run of a playbook, not an execution")
+
+
 def test_an_older_plan_is_taken_only_with_a_warning_that_says_why(scene: Scene) -> None:
     older = msgspec.structs.replace(plan(group("h", {T0: 6})), id="abc123", expires=CREATED.replace(year=2999))
     older = msgspec.structs.replace(older, fingerprint=fingerprint(older))
