@@ -10,7 +10,7 @@ from failover.config.findings import place
 from failover.config.flow import Config, FlowConfig
 from failover.config.mm2 import Side, client_properties
 from failover.config.mm2_keys import CHECKPOINT, SOURCE
-from failover.config.mm2_together import EMIT_CHECKPOINTS, EMIT_SYNCS, refused_together
+from failover.config.mm2_together import EMIT_CHECKPOINTS, EMIT_SYNCS, WORKER_EXACTLY, refused_together
 from failover.config.settings import Setting, split_list
 from failover.errors import ConfigError
 from failover.mm2.filters import compile_list, looks_like_glob, refuse_custom_class
@@ -167,21 +167,15 @@ def identity_loop(config: Config) -> Iterator[Finding]:
 
 def refused(config: Config) -> Iterator[Finding]:
     """Settings that MM2's source connector does not take together: it is not begun, and nothing is mirrored."""
+    driver = config.form == "properties"
     for flow in config.enabled_flows:
-        for key, message in refused_together(SOURCE, _given(flow, SOURCE), config.mm2_version).items():
-            setting = flow.connectors[SOURCE][key]
-            remedy = (
-                f"write {flow.source.alias}.consumer.isolation.level = read_committed"
-                if key == "exactly.once.support"
-                else f"take the others out, or {key} = false"
-            )
-            yield Finding(
-                "invalid-value",
-                Severity.ERROR,
-                _place(setting, config),
-                f"MM2 does not start {flow.name}: {message}",
-                remedy,
-            )
+        worker = {key: setting.text for key, setting in flow.worker.items()} if driver else None
+        source, target = (f"{flow.source.alias}.", f"{flow.target.alias}.") if driver else ("source.", "of its worker ")
+        exactly = f"set {source}consumer.isolation.level = read_committed and {target}{WORKER_EXACTLY} = enabled"
+        for key, message in refused_together(SOURCE, _given(flow, SOURCE), config.mm2_version, worker).items():
+            remedy = f"take the others out, or set {key} = true" if key == EMIT_SYNCS else exactly
+            text = f"MM2 does not start {flow.name}: {message}"
+            yield Finding("invalid-value", Severity.ERROR, _place(flow.connectors[SOURCE][key], config), text, remedy)
 
 
 def checkpoints_off(config: Config) -> Iterator[Finding]:

@@ -184,7 +184,12 @@ def test_no_flow_and_no_checkpoints(tmp_path):
             {"checkpoints-off", "invalid-value"},
         ),
         ("A->B.exactly.once.support = required", {"invalid-value"}),
-        ("A->B.exactly.once.support = required\nA.consumer.isolation.level = read_committed", set()),
+        ("A->B.exactly.once.support = required\nA.consumer.isolation.level = read_committed", {"invalid-value"}),
+        (
+            "A->B.exactly.once.support = required\nA.consumer.isolation.level = read_committed\n"
+            "B.exactly.once.source.support = enabled",
+            set(),
+        ),
         ("A->B.exactly.once.support = required\nfailover.mm2.version = 3.4", set()),
     ],
 )
