@@ -292,7 +292,11 @@ def _base_policy(settings: Mapping[str, str], default: DefaultReplicationPolicy)
         )
     near = next((full for full in _BY_CLASS if full.endswith(f".{java.rpartition('.')[2]}")), None)
     if near is not None:
-        hint = f"if MirrorMaker 2's own is meant, write {near}"
+        word = next(word for word, kind in _BY_NAME.items() if kind is _BY_CLASS[near])
+        hint = (
+            f"if MirrorMaker 2's own is meant, write {near}; if this one names topics as that does (Strimzi's does), "
+            f"{OWN_CLASS_KEY}={word}, also behind --set"
+        )
     else:
         hint = (
             f"if it names topics like MirrorMaker 2's own policies, set {OWN_CLASS_KEY}=default or identity, "

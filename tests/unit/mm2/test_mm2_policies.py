@@ -326,3 +326,13 @@ def test_own_groups():
     assert not any(map(is_own_group, ["app", "drill", "failover", "a-mm2"]))
     assert is_own_topic("failover-canary")
     assert not is_own_topic("failover-canary2")
+
+
+def test_an_older_class_of_the_same_name_is_told_both_ways_out() -> None:
+    java = "io.strimzi.kafka.connect.mirror.IdentityReplicationPolicy"
+    with pytest.raises(ConfigError) as raised:
+        policy_from({"replication.policy.class": java}, "a")
+    assert "write org.apache.kafka.connect.mirror.IdentityReplicationPolicy;" in str(raised.value.hint)
+    assert "failover.replication.policy.class=identity" in str(raised.value.hint)
+    said = {"replication.policy.class": java, "failover.replication.policy.class": "identity"}
+    assert isinstance(policy_from(said, "a"), IdentityReplicationPolicy)
