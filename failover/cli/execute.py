@@ -250,6 +250,7 @@ def _execute(
     from failover.execution.session import Session, check, past
     from failover.report.execution_text import execution_text
     from failover.report.plan_text import before_after
+    from failover.report.values import clock
 
     cluster = open_cluster(settings, selected, selected.target)
     try:
@@ -264,7 +265,8 @@ def _execute(
             if before.text(plan):
                 settings.say(before.text(plan))
             if _commits(plan, wanted, when_free=timing.wait > 0):
-                confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes)
+                valid = f"plan {plan.id} stays valid until {clock(plan.expires, plan.created)}"
+                confirm_typed(before_after(plan, wanted), plan.target.alias, assume_yes=yes, declined=valid)
             else:
                 settings.say(f"plan {plan.id} has nothing to commit: each of these groups is left as it stands")
             execution = run_session(

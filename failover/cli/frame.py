@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from failover.cli.params import SOME_TIME
+from failover.cli.streams import fitting
 from failover.errors import Declined, NoTerminal
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -52,7 +53,8 @@ class Settings:
     def emit(self, text: str) -> None:
         """Prints a result on stdout."""
         self.emitted = True
-        sys.stdout.write(text if text.endswith("\n") or not text else text + "\n")
+        whole = text if text.endswith("\n") or not text else text + "\n"
+        sys.stdout.write(fitting(whole, sys.stdout.encoding, self.format))
         sys.stdout.flush()
 
     def emit_value(self, value: object, renderers: Mapping[str, Callable[[], str]]) -> None:
@@ -264,13 +266,14 @@ def require_terminal(*, assume_yes: bool) -> None:
         )
 
 
-def confirm_typed(question: str, expected: str, *, assume_yes: bool) -> None:
-    """Asks until the operator types ``expected``; an empty or other answer declines.
+def confirm_typed(question: str, expected: str, *, assume_yes: bool, declined: str = "") -> None:
+    """Asks the operator to type ``expected``; an empty or other answer declines.
 
-    Raises ``NoTerminal`` (exit 2) when nobody can be asked, ``Declined`` (exit 3) on another answer.
+    ``declined``: what to know then. Raises ``NoTerminal`` (exit 2) when nobody can be asked, ``Declined`` (exit 3) on
+    another answer.
     """
     if not assume_yes and not asked(question, expected):
-        raise Declined("declined: nothing was written", hint="the plan stays valid until it expires")
+        raise Declined("declined: nothing was written", hint=declined)
 
 
 def asked(question: str, expected: str = "yes") -> bool:

@@ -164,8 +164,12 @@ def test_only_the_alias_itself_confirms(answer: str, monkeypatch: pytest.MonkeyP
             return answer
 
     monkeypatch.setattr("sys.stdin", Terminal())
-    with pytest.raises(Declined):
-        confirm_typed("go?", "standby", assume_yes=False)
+    with pytest.raises(Declined) as refused:
+        confirm_typed("go?", "standby", assume_yes=False, declined="plan 7f3a1c stays valid until 04:14:07 UTC")
+    assert refused.value.hint == "plan 7f3a1c stays valid until 04:14:07 UTC"
+    with pytest.raises(Declined) as refused:
+        confirm_typed("roll back?", "standby", assume_yes=False)
+    assert not refused.value.hint  # what is rolled back or removed has no plan
 
 
 def test_the_alias_confirms(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
