@@ -106,8 +106,11 @@ class Search:
             known = [i for i in indexes if self._sync(i) is not None]
             if case.fault is not None or not all(case.verify(i) for i in known):
                 return None
+            whole = self._whole()
+            if whole and self.low is None:
+                needs = self._all()  # what other commits had read counts: no sync tells what came before this window
             found = self._pair(needs, [pair for pair in map(self._sync, indexes) if pair is not None])
-            if self._clear(found) or self._whole():
+            if whole or self._clear(found):
                 return found
             reach *= 8
 
@@ -138,12 +141,15 @@ class Search:
 
     def _whole(self) -> bool:
         """Says whether wider windows would hold no more: all copies since the sync, and all originals since it."""
+        copies, originals = self._all()
         case = self.case
-        start = case.bounds.target_start if self.low is None else self.low.target
-        first = (case.bounds.source_start or 0) if self.low is None else self.low.source
-        copies = case.clip("target", start, self.last + 1)
-        originals = case.clip("source", first, case.bounds.source_end or 0)
         return case.target.covers(copies.start, copies.stop) and case.source.covers(originals.start, originals.stop)
+
+    def _all(self) -> list[Need]:
+        """Returns all consumed copies since the sync, and all originals since it."""
+        case, bounds = self.case, self.case.bounds
+        start, first = (bounds.target_start, bounds.source_start or 0) if self.low is None else self.low
+        return [case.clip("target", start, self.last + 1), case.clip("source", first, bounds.source_end or 0)]
 
     def _clear(self, found: _Stretch) -> bool:
         """Says whether the copies since the sync are all read and the last of them pair, or none of them matters."""
@@ -308,23 +314,27 @@ class Search:
                 best = found.best
 
     def _lead(self, best: Pair, syncs: Syncs) -> Generator[list[Need], None, Pair]:
-        """Looks before the first sync, which may be that of a run that has not passed yet what one before it copied.
+        """Looks before the first sync, which may be that of a run that has not passed yet what those before it copied.
 
-        Only the end of that stretch is read: there the run before it ended.
+        Only the end of that stretch is read, where the run before it ended; where that one went further, a longer end:
+        it may itself not have passed yet what one before it copied.
         """
-        case, start, first = self.case, syncs.downs[0], syncs.ups[0]
-        needs = [
-            case.clip("target", start - 4 * REACH, start + 1),
-            case.clip("source", first - 4 * REACH, best.source + 4 * REACH),
-        ]
-        if self.oldest or self.inverse.mirrored(first, best.source + 1) >= start or not case.affords(needs):
-            return best
-        yield from case.read(needs)
-        if self._stopped():
-            return best
-        found = self._pair(needs, [Pair(start, first)] if first <= best.source else [])
-        self.loose.extend(found.loose)
-        return found.best if found.best is not None and found.best.source > best.source else best
+        case, start, first, reach = self.case, syncs.downs[0], syncs.ups[0], 4 * REACH
+        while True:
+            needs = [
+                case.clip("target", start - reach, start + 1),
+                case.clip("source", first - reach, best.source + reach),
+            ]
+            if self.oldest or self.inverse.mirrored(first, best.source + 1) >= start or not case.affords(needs):
+                return best
+            yield from case.read(needs)
+            if self._stopped():
+                return best
+            found = self._pair(needs, [Pair(start, first)] if first <= best.source else [])
+            self.loose.extend(found.loose)
+            if found.best is None or found.best.source <= best.source:
+                return best
+            best, reach = found.best, 2 * reach
 
     def _hidden(self, after: int, start: int, stop: int) -> int:
         """Counts slots of a break without a record in which copies of higher originals may have been.

@@ -213,7 +213,8 @@ def _later(case: Case, upstream: int, region: Region) -> list[Need]:
         for after, _ in syncs.recopies(upstream, max(region.sync, 0), lacking=case.lacking)
         if after != region.sync
     ]
-    if case.tail and region.stop < end:
+    # without the source nobody knows whether a run that copies again has reached what the one before it had
+    if case.tail and region.stop < end and case.source_readable:
         found.append(Need("target", syncs.downs[-1], end))
     return found
 

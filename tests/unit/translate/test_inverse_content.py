@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from failover.model import Precision, Proof
 from tests.examples import EXAMPLES
 from tests.unit.translate.backwards import all_true, check, highest_consumed, inverted
+from tests.unit.translate.killed_worlds import killed
 from tests.unit.translate.oracle import World
 from tests.unit.translate.worlds import worlds
 
@@ -207,3 +208,13 @@ def test_restarts_and_transactions_alone_cost_no_exactness(seed: int) -> None:
     if world.history() is None:
         world.land()
     exact(world, *range(1, len(world.target) + 1))
+
+
+# 61 and later: before the first sync there are runs of which one went further than the next.
+@pytest.mark.parametrize("seed", [*range(30), 61, 71, 89, 247, 287, 289])
+def test_mirrors_killed_again_and_again(seed: int) -> None:
+    world = killed(seed)
+    assert all_true(world)
+    copied = range(1, len(world.target), len(world.target) // 7)
+    for answer in inverted(world, copied).values():
+        check(world, answer)
