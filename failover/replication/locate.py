@@ -12,12 +12,12 @@ from typing import Literal
 import msgspec
 
 from failover.kafka.wire.cluster import WireCluster
-from failover.kafka.wire.logs import OffsetAt, list_offsets, log_ranges
+from failover.kafka.wire.logs import LATEST, OffsetAt, list_offsets, log_ranges
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.model.cluster import LogRange
 from failover.model.names import Fault, TopicPartition
 from failover.replication.anchor import Anchor
-from failover.replication.locate_answer import MAX_RECORDS, Located, Question, Unknown
+from failover.replication.locate_answer import MAX_RECORDS, Located, Question, Unknown, same_topic
 from failover.replication.locate_reads import Steps
 from failover.replication.locate_rule import locating
 from failover.replication.reading import Stretch, Want, read_stretches
@@ -70,6 +70,10 @@ async def locate(
     answers: dict[TopicPartition, Answer] = {}
     left = {place.source: place for place in places}
     for _ in range(_ATTEMPTS):
+        # Asked before the last stable offsets, which are as high as these unless a transaction is open.
+        ends: Mapping[TopicPartition, OffsetAt | Fault] = (
+            await list_offsets(source, dict.fromkeys(left, LATEST)) if read_committed else {}
+        )
         sources, targets = await asyncio.gather(
             log_ranges(source, left, read_committed=read_committed),
             log_ranges(target, [place.target for place in left.values()]),
@@ -90,11 +94,31 @@ async def locate(
                 searches[tp] = locating(_question(place, here, there, _start(start, begin), max_records))
         targets_of = {tp: place.target for tp, place in left.items()}
         answers |= await _search(source, target, searches, targets_of, committed=read_committed)
+        for tp in searches:
+            if (why := _open_below(left[tp], answers[tp], sources[tp], ends.get(tp))) is not None:
+                answers[tp] = why
         # Retention may move a log's start while it is read.
         left = {tp: place for tp, place in left.items() if _overtaken(answers[tp]) and tp in searches}
         if not left:
             break
     return answers
+
+
+def _open_below(place: Place, answer: Answer, stable: LogRange | Fault, end: OffsetAt | Fault | None) -> Unknown | None:
+    """Says that transactions are open on the source below the place where the copying stood, if there may be some.
+
+    It was copied while aborted records were not left out. What lies behind the last stable offset cannot be read as it
+    will be, and the source is not shorter for it.
+    """
+    if not isinstance(end, OffsetAt) or isinstance(stable, Fault) or end.offset <= stable.end:
+        return None
+    newest = next(iter(place.anchors), None)
+    if newest is None or newest.chosen or same_topic(newest.source_topic_id, place.source_topic_id) is False:
+        return None
+    beyond = stable.end < newest.upstream <= end.offset
+    if beyond or (isinstance(answer, Located) and answer.how == "source-truncated"):
+        return Unknown(f"transactions are open from source offset {stable.end} on, and records behind it were copied")
+    return None
 
 
 def _start(start: Literal["earliest", "latest"] | int, found: OffsetAt | None) -> Literal["earliest", "latest"] | int:
