@@ -65,10 +65,13 @@ def read_options(config: Config, flow: FlowConfig) -> ReplicateOptions:
     isolation = flow.isolation_level
     if isolation not in ("read_committed", "read_uncommitted"):
         raise _wrong(consumer["isolation.level"], "write read_committed or read_uncommitted")
+    buffer_bytes = _size(own, "replicator.buffer.memory", 256 << 20)
+    if not buffer_bytes:
+        raise _wrong(own["replicator.buffer.memory"], "write more than 0: without any nothing can be read")
     partition_bytes = _integer(consumer, "max.partition.fetch.bytes", 1 << 20)
     request_bytes = _integer(producer, "max.request.size", 4 << 20)
     return ReplicateOptions(
-        buffer_bytes=_size(own, "replicator.buffer.memory", 256 << 20),
+        buffer_bytes=buffer_bytes,
         rate_bytes=_size(own, "replicator.rate.limit.bytes", 0),
         restart=restart.kind,
         restart_min=restart.least,

@@ -127,6 +127,7 @@ def test_looks_at_topics_may_be_switched_off(tmp_path):
     ("line", "hint"),
     [
         ("failover.replicator.buffer.memory = much", "k, m or g"),
+        ("failover.replicator.buffer.memory = 0k", "more than 0"),
         ("failover.replicator.rate.limit.bytes = -1", "k, m or g"),
         ("failover.replicator.restart.min = soon", "30s"),
         ("failover.replicator.session.timeout = 0s", "6s or more"),
