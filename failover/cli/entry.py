@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
+import io
 import os
 import signal
 import sys
@@ -72,6 +74,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     arguments = list(sys.argv[1:] if arguments is None else arguments)
     settings = Settings()
     wait_for_readers()
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # help texts on a terminal that is not UTF-8
     signal.signal(signal.SIGTERM, _terminated)
     try:
         code = root.main(args=arguments, prog_name="failover", standalone_mode=False, obj=settings)
@@ -127,6 +131,9 @@ def describe(error: BaseException) -> tuple[str, str, str, int]:
         return UsageError.code, " ".join(error.format_message().split()), f"{where} --help lists what it takes", 2
     if isinstance(error, click.ClickException):
         return UsageError.code, error.format_message(), "", 2
+    if isinstance(error, OSError) and error.errno == errno.ENAMETOOLONG:
+        name = str(error.filename or "")
+        return UsageError.code, f"{name[:60]}… is too long for a file's name", "type an id or a path", 2
     text = str(error).strip().splitlines()
     summary = f"{type(error).__name__}: {text[0]}" if text else type(error).__name__
     return FailoverError.code, f"unexpected: {summary}", "run it again with -vv for the traceback, and report it", 1

@@ -28,6 +28,20 @@ def wait_for_readers() -> None:
     sys.stdout, sys.stderr = _patient(sys.stdout), _patient(sys.stderr)
 
 
+def fitting(text: str, encoding: str | None, form: str) -> str:
+    """Gives a result as the terminal's encoding can hold it: what cannot be written is escaped as its form escapes."""
+    try:
+        text.encode(encoding or "utf-8")
+    except UnicodeEncodeError:
+        if form == "json":
+            from failover.report.inert import ascii_json
+
+            return ascii_json(text)
+        escaped = "xmlcharrefreplace" if form in ("html", "markdown") else "backslashreplace"
+        return text.encode(encoding or "utf-8", escaped).decode(encoding or "utf-8")
+    return text
+
+
 def _patient(stream: TextIO) -> TextIO:
     try:
         descriptor = stream.fileno()

@@ -17,6 +17,7 @@ _MARKDOWN = {
     **{ord(c): f"\\{c}" for c in "*_~[]#!$"},
     **{ord(c): f"&#{ord(c)};" for c in "\\|<>&`"},
 }
+_NOT_ASCII = re.compile(r"[^\x00-\x7f]")
 _NOT_IN_JSON = re.compile(r"[^\x20-\x7e\n]")
 
 
@@ -67,9 +68,17 @@ def inert_json(document: str) -> str:
     return _NOT_IN_JSON.sub(_json_escape, document)
 
 
+def ascii_json(document: str) -> str:
+    """Writes a JSON document in ASCII alone; its meaning stays the same."""
+    return _NOT_ASCII.sub(_utf16_escape, document)
+
+
 def _json_escape(match: re.Match[str]) -> str:
     char = match.group()
-    if char.isprintable():
-        return char
+    return char if char.isprintable() else _utf16_escape(match)
+
+
+def _utf16_escape(match: re.Match[str]) -> str:
+    char = match.group()
     units = char.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[i : i + 4]}" for i in range(0, len(units), 4))

@@ -295,3 +295,8 @@ def test_of_two_plans_the_one_that_cannot_be_used_is_named(typed: Typed, folder:
 
 def test_a_lab_is_not_started_with_a_pattern_that_is_none(typed: Typed, folder: Path) -> None:
     assert "config-invalid: error: topics" in refused(typed, folder, "lab", "up", "--topics", "(")
+
+
+@pytest.mark.parametrize("command", [("show",), ("execute", "--yes"), ("plan", "-o"), ("playbook", "show")])
+def test_a_name_no_file_can_have(typed: Typed, folder: Path, command: tuple[str, ...]) -> None:
+    assert "xxx" in refused(typed, folder, *command, "./" + "x" * 5000)

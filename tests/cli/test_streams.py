@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import html
+import json
 import os
 import subprocess
 import sys
 import time
+
+import pytest
 
 PROGRAM = """
 import click
@@ -45,3 +49,32 @@ def test_a_slow_reader_of_a_non_blocking_pipe_gets_everything() -> None:
     lines = got.decode().splitlines()
     assert [line for line in lines if line.startswith("talk ")] == [f"talk {number}" for number in range(40_000)]
     assert [int(line.strip(" [],")) for line in lines[40_000:] if line.strip(" [],")] == list(range(40_000))
+
+
+ENCODED = """
+import click
+from failover.cli import COMMANDS, entry, frame
+
+@click.command(cls=frame.Command)
+@frame.format_option("table", "json", "yaml", "html")
+@frame.pass_settings
+def command(settings):
+    settings.say("told ü ↕")
+    settings.emit_value({"name": "ü ↕ 𝄞"}, {"table": lambda: "ü ↕", "html": lambda: "<p>ü ↕</p>"})
+
+COMMANDS["many"] = (__name__, "")
+entry.main(["many", "--format", __import__("sys").argv[1]])
+"""
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "latin-1", "utf-8"])
+def test_a_terminal_that_is_not_utf_8_gets_what_still_means_the_same(encoding: str) -> None:
+    def said(form: str) -> str:
+        environment = {**os.environ, "PYTHONIOENCODING": encoding}
+        ran = subprocess.run([sys.executable, "-c", ENCODED, form], capture_output=True, env=environment, check=True)
+        return ran.stdout.decode(encoding)
+
+    assert json.loads(said("json")) == {"name": "ü ↕ 𝄞"}
+    assert html.unescape(said("html")) == "<p>ü ↕</p>\n"
+    assert said("table") == "ü ↕\n".encode(encoding, "backslashreplace").decode(encoding)
+    assert "name:" in said("yaml")
