@@ -42,7 +42,7 @@ class Flow:
         self.pair = pair
         self.source, self.target = pair.name("ha"), pair.name("hb")
         settings = {"heartbeats.replication.enabled": "false", f"{self.target}.offset.storage.partitions": "3"}
-        settings |= {key.format(source=self.source): text for key, text in (added or {}).items()}
+        settings |= {key.format(source=self.source, target=self.target): text for key, text in (added or {}).items()}
         self.config = pair.config_path(aliases=(self.source, self.target), options=options, added=settings)
         pair.expect_topic(rf"{re.escape(self.source)}\..*")
         config = load_config([str(self.config)])

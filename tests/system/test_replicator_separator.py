@@ -2,15 +2,45 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import msgspec
 
+from failover.config.load import load_config
 from failover.lab.internal_records import checkpoint_of, heartbeat_of, sync_of
 from failover.model import TopicPartition
 from tests.system.conftest import MIRROR
 from tests.system.handing_over import Flow
 from tests.system.pair import Pair
+
+# Under every prefix, and some that MM2 drops where they stand: what counts is what its connectors get.
+PREFIXES = {
+    "consumer.fetch.min.bytes": "2",
+    "{source}.consumer.fetch.max.wait.ms": "90",
+    "{source}->{target}.consumer.check.crcs": "true",
+    "{source}->{target}.source.consumer.max.poll.records": "77",
+    "{source}->{target}.consumer.override.fetch.max.bytes": "1000000",
+    "{target}.producer.linger.ms": "1",
+    "{target}.admin.retries": "9",
+    "{source}->{target}.producer.override.linger.ms": "2",
+    "use.defaults.from": "source",
+    "{source}->{target}.use.defaults.from": "target",
+    "{source}.tasks.max": "7",
+    "{source}->{target}.tasks.max": "1",
+    "replication.policy.of.somebody": "else",
+    "security.protocol": "PLAINTEXT",
+    "offset.flush.interval.ms": "5000",
+    "topics.regex": "none.*",
+    "groups.blacklist": "none.*",
+    "errors.tolerance": "none",
+    "client.id": "me",
+    "nonsense": "x",
+}
+
+
+READ_HERE = ("topics.regex", "groups.blacklist")
+"""Guides write them, MirrorMaker 2 4.x drops them, ``failover replicate`` reads them."""
 
 
 def test_both_use_the_same_topics_one_after_the_other(pair: Pair) -> None:
@@ -30,6 +60,7 @@ def test_both_use_the_same_topics_one_after_the_other(pair: Pair) -> None:
             "offset-syncs.topic.location": "target",
             "topics.exclude": r"mm2.*\.internal,.*_tmp",
             "heartbeats.replication.enabled": "true",
+            **PREFIXES,
         },
     )
     source, target = flow.source, flow.target
@@ -72,3 +103,18 @@ def test_both_use_the_same_topics_one_after_the_other(pair: Pair) -> None:
         assert [record.value for record in records[number]] == [record.value for record in originals[number]]
     assert {sync_of(record).topic for record in pair.b.read(syncs)[0]} == {taken, "heartbeats"}
     assert TopicPartition(taken, 0) in flow.positions()
+    given_to_connectors(pair, flow)
+
+
+def given_to_connectors(pair: Pair, flow: Flow) -> None:
+    """Compares what MirrorMaker 2 gave its connectors, as Connect keeps it, with what is read of the file here."""
+    (here,) = load_config(str(flow.config)).enabled_flows
+    stored = {
+        (record.key or b"").decode(): json.loads(record.value or b"null")
+        for record in pair.b.read(f"mm2-configs.{flow.source}.internal")[0]
+    }
+    for kind, settings in here.connectors.items():
+        name = settings.text("name")
+        theirs = stored[f"connector-{name}"]["properties"]
+        ours = {key: settings[key].text for key in settings if settings.is_given(key) and key not in READ_HERE}
+        assert ours == theirs, kind
