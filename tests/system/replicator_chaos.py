@@ -74,7 +74,13 @@ class Chaos:
             "committed": Worker(
                 pair,
                 self._config(
-                    "committed", r"c\.transactions", factors | {"committed.consumer.isolation.level": "read_committed"}
+                    "committed",
+                    r"c\.transactions",
+                    factors
+                    | {
+                        "committed.consumer.isolation.level": "read_committed",
+                        "failover.replicator.buffer.memory": "16k",  # what piles up in a fault fills it
+                    },
                 ),
                 folder,
                 name="committed",
