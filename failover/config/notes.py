@@ -49,7 +49,7 @@ def notes_on_keys(
     providers: Collection[str],
 ) -> Iterable[Note]:
     """Gives a note for each key that MM2 drops, does not know or no longer reads, and for values meant otherwise."""
-    source, target = enabled[0] if enabled else ("A", "B")
+    source, target = enabled[0] if enabled else (*aliases, "A", "B")[:2]
     by_key = {
         **{f"{alias}.": alias for alias in aliases},
         **{f"{a}->{b}.": f"{a}->{b}" for a in aliases for b in aliases if a != b},

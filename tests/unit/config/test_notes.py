@@ -134,3 +134,10 @@ def test_a_consumers_overrides_are_dropped(tmp_path, prefix):
     [(code, text)] = notes(tmp_path, f"{prefix}consumer.override.isolation.level = read_committed\n")
     assert (code, "write A.consumer.isolation.level" in text) == ("dropped", True)
     assert OVERRIDE in text
+
+
+def test_what_to_write_names_clusters_of_the_file_though_no_flow_is_named(tmp_path):
+    text = "clusters = us, eu\nus.bootstrap.servers = u:1\neu.bootstrap.servers = e:1\nenabled = true\n"
+    found = [note.text for note in load(tmp_path, f"{text}producer.batch.size = 1\nconsumer.check.crcs = true\n").notes]
+    assert any("write eu.producer.batch.size" in one for one in found)
+    assert any("write us.consumer.check.crcs" in one for one in found)
