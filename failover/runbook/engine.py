@@ -264,7 +264,7 @@ def _passed_over(step: Step, state: RunState) -> str | None:
     try:
         return None if holds(step.when, state.variables, state.results) else "its condition does not hold"
     except Unresolved as error:
-        return f"its condition cannot hold: {error}"
+        return f"it depends on a step that has no result: {error}"
 
 
 def holds(when: When, variables: Mapping[str, Value], results: Mapping[str, Mapping[str, Value]]) -> bool:

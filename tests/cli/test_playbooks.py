@@ -168,6 +168,8 @@ def test_a_report_says_what_is_left_to_do(place):
     told = reported(place, record["id"], "markdown")
     assert "WAITING for somebody's yes" in told
     assert "1. Step agree waits: somebody else than" in told
+    page = reported(place, record["id"], "html")
+    assert "has to agree: Go on?</li>" in page
     assert f"2. Go on with it: `failover run --resume {record['id']}`" in told
     assert f"3. Or put back what was done: `failover run --resume {record['id']} --undo`" in told
     _, record, _ = place.resume(record["id"], "--self-approve")
