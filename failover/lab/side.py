@@ -20,6 +20,7 @@ if TYPE_CHECKING:
 _ASK_SECONDS = 3
 _WAIT = 5  # for a future: a little longer than its request may take
 _PATIENCE_SECONDS = 30
+_TRIES = 20
 # Kafka's and librdkafka's errors that end by themselves but are not marked as such everywhere
 _PASSING = frozenset(
     {
@@ -94,10 +95,12 @@ class Side:
         )
         return name
 
-    def delete_topic(self, name: str) -> None:
-        """Deletes a topic and waits until metadata no longer lists it."""
+    def delete_topic(self, name: str, *, patience: float = 90) -> None:
+        """Deletes a topic and waits until metadata no longer lists it, ``patience`` seconds at most."""
         self.admin.delete_topics([name], request_timeout=_ASK_SECONDS)[name].result(timeout=_WAIT)
-        self.until(lambda: self._everywhere(lambda: name not in self.topics()), what=f"topic {name} is gone")
+        self.until(
+            lambda: self._everywhere(lambda: name not in self.topics()), what=f"topic {name} is gone", seconds=patience
+        )
 
     def _everywhere(self, seen: Callable[[], bool]) -> bool:
         """Says whether each broker sees the same, as likely as can be: any of them answers a question at random."""
@@ -105,10 +108,27 @@ class Side:
         return all(seen() for _ in range(1 if brokers == 1 else 4 * brokers))
 
     def recreate_topic(self, name: str) -> None:
-        """Deletes a topic and creates it with the same partition count and its own settings; its data is gone."""
+        """Deletes a topic and creates it with the same partition count and its own settings; its data is gone.
+
+        A mirror's consumer that asks for the topic in between has the broker make it anew, with one partition
+        (``auto.create.topics.enable``): then once more.
+        """
+        from confluent_kafka import KafkaError, KafkaException
+
         count, config = len(self.partitions(name)), self.topic_config(name)
-        self.delete_topic(name)
-        self.create_topic(name, count, config=config)
+        for _ in range(_TRIES):
+            with contextlib.suppress(LabError):  # it is there again before anybody saw that it was gone
+                self.delete_topic(name, patience=2)
+            try:
+                self.create_topic(name, count, config=config)
+            except KafkaException as error:
+                if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+                    raise
+            else:
+                return
+        raise LabError(
+            f"{name} is made anew by somebody as soon as it is deleted", hint="failover lab fault kill mm2, then again"
+        )
 
     def topics(self) -> set[str]:
         """Returns every topic's name, internal ones included."""
