@@ -8,6 +8,7 @@ import logging
 import os
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from functools import partial
 from typing import Protocol
 
 from failover.errors import BrokerError, ClusterError, FailoverError, NotAuthorized
@@ -105,6 +106,7 @@ class Shard:
         self._required = required
         self._new: dict[Route, None] = {}
         self._used: dict[TopicPartition, int] = {}
+        self._begun: tuple[int, int] | None = None  # an epoch that is ours and has not been fenced with yet
         self._doubt = ""
         self._keep = False
         self._work = asyncio.Event()
@@ -187,6 +189,7 @@ class Shard:
                         "shard %d: another worker, which has been overtaken itself, had it; taken back", self.number
                     )
                     self.producer_id = self.epoch = -1
+                    self._begun = None
                     self.doubt("another worker had it for a while")
                     continue
                 self._over = True
@@ -288,10 +291,12 @@ class Shard:
 
     async def _fence(self, routes: list[Route]) -> None:
         targets = [route.lane.target for route in routes]
-        owned = (self.producer_id, self.epoch) if self.owned and self.guarded else None
+        owned = (self._begun or (self.producer_id, self.epoch)) if self.owned and self.guarded else None
         if self.guarded:
             try:
-                fenced = await fence(self._target, self.transactional_id, targets, owned=owned)
+                fenced = await fence(
+                    self._target, self.transactional_id, targets, owned=owned, begun=partial(setattr, self, "_begun")
+                )
             except (NotAuthorized, BrokerError) as error:
                 if isinstance(error, ProducerFenced) or self._required or self.owned:
                     raise
@@ -301,6 +306,7 @@ class Shard:
                 self._events.unguarded(error)
             else:
                 self.producer_id, self.epoch = fenced.producer_id, fenced.epoch
+                self._begun = None
                 self.producers.add(self.producer_id)
                 self._keep = False
                 self._proved(True)

@@ -9,6 +9,7 @@ import pytest
 from crc32c import crc32c
 
 from failover.errors import BrokerError
+from failover.kafka.wire import producer_ids
 from failover.kafka.wire.cluster import Leader
 from failover.kafka.wire.fetch import FetchPartition, fetch_call
 from failover.kafka.wire.logs import describe_producers
@@ -405,3 +406,23 @@ def test_errors_of_the_coordinator_are_named(pair, b):
     with pytest.raises(BrokerError, match="INVALID_REQUEST") as raised:
         thread.run(init_producer_id(cluster, ""))
     assert raised.value.number == 42
+
+
+def test_a_fence_that_was_cut_short_is_nobody_elses(pair, b, send, place):
+    """A target that goes away between AddPartitionsToTxn and EndTxn leaves our own transaction open."""
+    thread, cluster = b
+    tp, transactional_id = place(), pair.name("produce|cut")
+    owner = thread.run(fence(cluster, transactional_id, [tp]))[:2]
+    for _ in range(2):
+        latest = thread.run(init_producer_id(cluster, transactional_id, owned=owner))
+        asking = producer_ids._Owner(cluster, transactional_id, *latest)
+        assert thread.run(asking.ask(producer_ids._add_call(transactional_id, *latest, [tp]))) == {}
+        mended = thread.run(fence(cluster, transactional_id, [tp], owned=latest))
+        assert mended.producer_id == owner[0]
+        assert send(tp, batch(mended[:2], 0))[0] == 0
+        assert send(tp, batch(latest, 0))[0] == send(tp, batch(owner, 0))[0] == OLD_EPOCH
+        owner = mended[:2]
+    fenced = thread.run(fence(cluster, transactional_id, [tp]))[:2]
+    with pytest.raises(ProducerFenced):
+        thread.run(fence(cluster, transactional_id, [tp], owned=owner))
+    assert send(tp, batch(fenced, 0))[0] == 0

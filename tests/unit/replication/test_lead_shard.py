@@ -40,12 +40,13 @@ class Coordinator:
         await self._while()
         return {tp: Leader(1, 0, TOPIC_ID) for tp in partitions}
 
-    async def fence(self, _, identity, __, *, owned=None):
+    async def fence(self, _, identity, __, *, owned=None, begun):
         await self._while()
         if owned is not None and owned[1] != self.epochs[identity]:
             raise OVERTAKEN
         self.epochs[identity] += 1
         epoch = self.epochs[identity]
+        begun((1, epoch))
         await self._while()
         if self.epochs[identity] != epoch:
             raise OVERTAKEN

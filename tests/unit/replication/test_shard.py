@@ -35,6 +35,7 @@ class Target:
         self.left_out: dict[TopicPartition, Fault] = {}
         self.leaderless: set[TopicPartition] = set()
         self.asked: list[str] = []
+        self.owned: list[tuple[int, int] | None] = []
         self.ends: dict[TopicPartition, int] = {}
         self._epoch = -1
         for name in ("fence", "fence_again", "new_producer_id"):
@@ -45,9 +46,14 @@ class Target:
         leaderless = Fault(5, "LEADER_NOT_AVAILABLE", retriable=True)
         return {tp: leaderless if tp in self.leaderless else Leader(1, 0, TOPIC_ID) for tp in partitions}
 
-    async def _fence(self, _: Any, __: str, partitions: list[TopicPartition], *, owned: Any) -> Fence:
+    async def _fence(
+        self, _: Any, __: str, partitions: list[TopicPartition], *, owned: Any, begun: Callable[[tuple[int, int]], None]
+    ) -> Fence:
+        self.owned.append(owned)
         self._note("fence")
         self._epoch += 1
+        begun((9, self._epoch))
+        self._note("markers")
         return self._fenced(partitions)
 
     async def _fence_again(self, _: Any, __: str, ___: int, epoch: int, partitions: list[TopicPartition]) -> Fence:
@@ -378,6 +384,22 @@ def test_what_was_on_the_way_takes_no_room_once_a_lane_begins_anew(scene):
         assert one.room.used == 0
 
     scene.run(script)
+
+
+def test_a_fence_that_is_cut_short_is_done_again_from_its_own_epoch(scene):
+    async def script():
+        one = scene.route(0)
+        scene.target.failures["markers"] = [UNREACHABLE]
+        scene.shard.add([one])
+        await scene.until(one)
+        scene.target.failures["markers"] = [UNREACHABLE] * 2
+        scene.shard.doubt("lost")
+        await poll(lambda: one.generation == 2)
+        scene.shard.doubt("lost")
+        await poll(lambda: one.generation == 3)
+
+    scene.run(script)
+    assert scene.target.owned == [None, None, (9, 1), (9, 2), (9, 3), (9, 4)]
 
 
 def test_where_a_log_ended_is_what_it_was_before_the_first_fence(scene):

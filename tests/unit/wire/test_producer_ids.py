@@ -302,6 +302,13 @@ def test_the_last_epoch_fences_and_is_given_to_nobody():
     assert coordinator.added == [[ONE], [ONE]]
 
 
+def test_what_may_be_open_of_an_own_fence_that_was_cut_short_is_ended_first():
+    coordinator, begun = Coordinator(), []
+    owner = coordinator.run(lambda cluster: fence(cluster, ID, [ONE], owned=(900, 4), begun=begun.append))
+    assert begun == [owner[:2]]
+    assert [key for key in coordinator.broker.order() if key in (INIT, ADD, END)] == [END, INIT, ADD, END]
+
+
 def test_fencing_again_keeps_the_epoch():
     coordinator = Coordinator()
     assert coordinator.run(lambda cluster: fence_again(cluster, ID, 900, 4, [TWO])) == fenced(900, 4, TWO)
