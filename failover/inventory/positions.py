@@ -9,6 +9,7 @@ from failover.kafka.faults import fault_of_loss
 from failover.kafka.port import Cluster
 from failover.mm2.connect_offsets import SourceOffsetKey, decode_offset, decode_offset_key
 from failover.mm2.fields import DecodeError
+from failover.mm2.worker_name import signed_by
 from failover.model.cluster import LogRange, TopicInfo
 from failover.model.names import Fault, TopicPartition
 from failover.model.records import WindowRequest
@@ -17,12 +18,14 @@ from failover.model.records import WindowRequest
 class Position(NamedTuple):
     """Is where copying goes on after a restart: every record before ``next`` is on the target.
 
-    ``timestamp``: when it was kept, epoch milliseconds. ``connector``: under which name.
+    ``timestamp``: when it was kept, epoch milliseconds. ``connector``: under which name. ``worker``: of `failover
+    replicate`, where one kept it.
     """
 
     next: int
     timestamp: int
     connector: str
+    worker: str = ""
 
 
 class Positions(NamedTuple):
@@ -42,7 +45,7 @@ def read_positions(cluster: Cluster, info: TopicInfo | None, source: str) -> Pos
     """
     if info is None:
         return NONE
-    newest: dict[bytes, tuple[int, int | None, SourceOffsetKey]] = {}
+    newest: dict[bytes, tuple[int, int | None, SourceOffsetKey, str]] = {}
     try:
         ranges = cluster.log_ranges([TopicPartition(info.name, number) for number in range(info.partitions)])
         wanted = [
@@ -63,10 +66,10 @@ def read_positions(cluster: Cluster, info: TopicInfo | None, source: str) -> Pos
             except DecodeError:
                 continue  # other connectors may keep anything here
             if isinstance(key, SourceOffsetKey) and key.cluster == source and record.key is not None:
-                newest[record.key] = record.timestamp, offset, key
+                newest[record.key] = record.timestamp, offset, key, signed_by(record.headers)
     found: dict[TopicPartition, Position] = {}
-    for timestamp, offset, key in newest.values():
+    for timestamp, offset, key, worker in newest.values():
         tp = TopicPartition(key.topic, key.partition)
         if offset is not None and (tp not in found or found[tp].next <= offset):
-            found[tp] = Position(offset + 1, timestamp, key.connector)
+            found[tp] = Position(offset + 1, timestamp, key.connector, worker)
     return Positions(found, lost)

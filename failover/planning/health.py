@@ -244,7 +244,7 @@ _POINTS = (
 )
 
 _UNKNOWN = {
-    "connectors": "nothing on the target tells; failover connect status asks Kafka Connect",
+    "connectors": "ask who copies: failover connect status, or /health of failover replicate --rest",
     "lag": "nothing tells how far the source is ahead of the mirror",
     "heartbeat": "no heartbeat is mirrored",
     "checkpoints": "no group has a checkpoint",

@@ -305,15 +305,13 @@ def _replicators(looks: Looks) -> Iterable[Replicator]:
         yield Replicator(program, running=True, detail=f"group {group} on {target} has members")
     newest: dict[str, int] = {}
     for position in looks.beside.positions.by_partition.values():
-        newest[position.connector] = max(newest.get(position.connector, -1), position.timestamp)
-    for connector, at in sorted(newest.items()):
+        who = f"failover replicate on {position.worker}" if position.worker else f"connector {position.connector}"
+        newest[who] = max(newest.get(who, -1), position.timestamp)
+    for who, at in sorted(newest.items()):
         if at < 0:
             continue  # told by Connect, with the connector's state
-        yield Replicator(
-            f"connector {connector}",
-            running=None,
-            detail=f"its newest position was kept {_time(at):%Y-%m-%d %H:%M:%S} UTC",
-        )
+        kept = f"its newest position was kept {_time(at):%Y-%m-%d %H:%M:%S} UTC"
+        yield Replicator(who, running=None, detail=kept)
 
 
 def _of_plan(plan: Plan) -> Iterable[Finding]:

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import base64
 import binascii
-import re
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -31,14 +30,12 @@ import msgspec
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.mm2.connect_offsets import SourceOffsetKey, decode_offset, decode_offset_key, encode_offset
 from failover.mm2.fields import DecodeError, Unreadable
+from failover.mm2.worker_name import HEADER, usual_name
 from failover.model.names import TopicPartition
-
-HEADER = "failover"
 
 Headers = tuple[tuple[str, bytes | None], ...]
 
 _NOTHING_COPIED = -1
-_WORKER = re.compile(r"[\w.-]{1,253} \(process \d{1,10}(?:, shard \d{1,2}/\d{1,2})?\)", re.ASCII)
 _LAST = (1 << 63) - 2
 _ID_BYTES = len(NO_TOPIC_ID)
 _Offset = Annotated[int, msgspec.Meta(ge=0, le=(1 << 63) - 1)]
@@ -146,7 +143,7 @@ def decode_anchor(value: bytes | None, headers: Iterable[tuple[str, bytes | None
 def writer_of(headers: Iterable[tuple[str, bytes | None]]) -> str:
     """Gives the worker that wrote a record; "" where it does not say, or in words that no worker of ours uses."""
     kept = _kept(headers)
-    return kept[0].w if kept is not None and _WORKER.fullmatch(kept[0].w) else ""
+    return usual_name(kept[0].w) if kept is not None else ""
 
 
 def _kept(headers: Iterable[tuple[str, bytes | None]]) -> tuple[_Kept, bytes, bytes] | None:

@@ -218,6 +218,17 @@ def test_who_copies_is_told(at_work):
     assert "two-writers" in codes(status, "warning")
 
 
+def test_a_worker_of_failover_replicate_signs_its_positions_and_is_named(at_work):
+    at_work.position(40)
+    key = SourceOffsetKey("MirrorSourceConnector", "a", "pay", 0).encode()
+    for words in (b'{"v":1,"d":7,"w":"vm (process 4958)"}', b'{"v":1,"d":8,"w":"\x1b[31m"}', b"{"):
+        headers = (("failover", words),)
+        at_work.b.append("mm2-offsets.a.internal", key, encode_offset(6), timestamp=AT, headers=headers)
+        named = {one.program for one in at_work.status().replicators}
+        told = {"connector MirrorSourceConnector"}
+        assert named == (told | {"failover replicate on vm (process 4958)"} if b"process" in words else told)
+
+
 def test_lag_counts_only_where_it_is_both_large_and_old(at_work):
     at_work.records(at_work.a, "orders", 1500, age=30)
     assert "replication-lag" not in codes(at_work.status())
