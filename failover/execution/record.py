@@ -240,7 +240,7 @@ def _judge(
             return Status.COMMITTED, None
         before = intent.before.offset if intent.before else None
         if (answer is None or answer.lost) and read_back == before:
-            return Status.FAILED, "the connection broke before the answer, and the commit did not take effect"
+            return Status.FAILED, "no answer, and without effect"
         return Status.FAILED, f"read back {_text(read_back)} instead of {_text(planned)}"
     if refused:
         return _refusal(answer, fault)

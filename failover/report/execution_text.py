@@ -65,11 +65,19 @@ def outcome_words(execution: Execution) -> str:
     """Says in a few words what became of an execution; one that ended before it came to anything is not refused."""
     partitions = [p for group in execution.groups for p in group.partitions]
     refused = any(group.message for group in execution.groups) or any(p.status is Status.REFUSED for p in partitions)
+    if execution.outcome is Outcome.FAILED and without_effect(execution):
+        return "CUT SHORT: some commits were sent and had no effect"
     if execution.outcome is not Outcome.REFUSED or refused:
         return OUTCOMES[execution.outcome]
     if any(p.reason == NOT_REACHED for p in partitions):
         return "INTERRUPTED, nothing was written"
     return "NOTHING WRITTEN, and not every group stands as it should"
+
+
+def without_effect(execution: Execution) -> bool:
+    """Says whether all that failed stands as it did before: nobody else wrote there, and it can be sent again."""
+    failed = [p for group in execution.groups for p in group.partitions if p.status is Status.FAILED]
+    return all(p.read_back == (p.before.offset if p.before is not None else None) for p in failed)
 
 
 def facts(execution: Execution, undone: str = "") -> Iterator[tuple[str, str]]:
@@ -204,10 +212,12 @@ def next_steps(execution: Execution, plan: Plan | None, undone: str = "") -> Ite
     statuses = Counter(p.status for group in execution.groups for p in group.partitions)
     if statuses[Status.UNKNOWN]:
         yield f"Settle what is unknown: failover execute --resume {run} reads the target again and goes on."
-    if statuses[Status.FAILED]:
+    how = f"rollback {inert_line(execution.undoes)}" if execution.undoes else f"execute --resume {run}"
+    if statuses[Status.FAILED] and without_effect(execution):
+        yield f"Send again what had no effect: failover {how}"
+    elif statuses[Status.FAILED]:
         yield f"See what the target holds: failover show {run} -v. Somebody else may be writing these offsets."
     if any(_fate(p) == NOT_REACHED for group in execution.groups for p in group.partitions):
-        how = f"rollback {inert_line(execution.undoes)}" if execution.undoes else f"execute --resume {run}"
         yield f"Go on with what was not reached: failover {how}"
     if execution.undoes:
         yield PLAN_AGAIN

@@ -353,3 +353,21 @@ def test_groups_that_moved_are_not_forgotten_beside_those_with_members():
     text = execution_text(msgspec.structs.replace(done, groups=kept), plan)
     assert "Stop the consumers of 1 refused group on standby (ledger), then:" in text
     assert "2.  Clear what is refused of fraud (WHY; failover explain CODE), then: failover plan" in text
+
+
+def test_commits_that_had_no_effect_are_sent_again_and_nobody_is_suspected():
+    plan = plans.all_ready()
+    done = execution(plan, Outcome.FAILED)
+    (group,) = done.groups
+    first, *rest = group.partitions
+    lost = msgspec.structs.replace(first, status=Status.FAILED, read_back=None, error="no answer, and without effect")
+    done = msgspec.structs.replace(done, groups=(msgspec.structs.replace(group, partitions=(lost, *rest)),))
+    text = execution_text(done, plan)
+    fits(text)
+    assert "OUTCOME    CUT SHORT: some commits were sent and had no effect" in text
+    assert f"1.  Send again what had no effect: failover execute --resume {done.id}" in text
+    assert "Somebody else" not in text
+    assert "no answer, and without effect" in text
+    stood = msgspec.structs.replace(lost, before=CommitRecord(3), read_back=300, error="read back 300 instead of 690")
+    done = msgspec.structs.replace(done, groups=(msgspec.structs.replace(group, partitions=(stood, *rest)),))
+    assert "Somebody else may be writing these offsets" in " ".join(execution_text(done, plan).split())
