@@ -54,6 +54,11 @@ class Mirror(msgspec.Struct, frozen=True, kw_only=True):
         return states == {RUNNING} and (bool(self.tasks) or self.kind == "checkpoint")
 
     @property
+    def idle(self) -> bool:
+        """Says whether it runs and has no task: nothing there is for it to copy, or its tasks are still handed out."""
+        return self.state == RUNNING and not self.tasks
+
+    @property
     def condition(self) -> str:
         """Gives the worst of the states, for one word on a screen."""
         states = [self.state, *(task.state for task in self.tasks)]

@@ -18,6 +18,10 @@ FAILED_FOR = 5.0
 """So long a failure must stand to end a wait: right after a change Connect still tells the state from before."""
 
 
+IDLE_FOR = 20.0
+"""So long connectors run without a task to end a wait: Connect hands tasks out in seconds, where there is any work."""
+
+
 class Clock(msgspec.Struct, frozen=True):
     """Is the time, for code that waits: ``now`` in seconds, from anywhere; tests give another."""
 
@@ -30,11 +34,12 @@ def wait_for(
 ) -> list[Mirror]:
     """Waits until every connector is as ``verb`` wants it, or failed for good, or ``seconds`` are over.
 
-    Gives the last look.
+    Ends as well once those that are not run without any task and so have nothing to copy. Gives the last look.
     """
     clock = clock or Clock()
     deadline = clock.now() + seconds
     failed_since: float | None = None
+    idle_since: float | None = None
     while True:
         found = look(where, names)
         now = clock.now()
@@ -47,6 +52,12 @@ def wait_for(
                 return found
         else:
             failed_since = None
+        if len(found) == len(names) and all(rests or one.idle for rests, one in zip(resting, found, strict=True)):
+            idle_since = now if idle_since is None else idle_since
+            if now - idle_since >= IDLE_FOR:
+                return found
+        else:
+            idle_since = None
         clock.sleep(EVERY)
 
 

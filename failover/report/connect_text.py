@@ -226,6 +226,9 @@ def _next(found: Sequence[Mirror]) -> list[str]:
     if failed is not None:
         return [f"next: failover connect restart --only-failed {_quoted(failed.name)}, once the cause is gone"]
     resting = [one for one in found if not one.healthy]
+    if resting and all(one.idle for one in resting):
+        name, source = _quoted(resting[0].name), inert_line(resting[0].source)
+        return [f"next: failover connect status {name}, once {source} has a topic to copy: it runs and has no task"]
     if resting:
         return [f"next: failover connect resume {_quoted(resting[0].name)}, if it is to mirror"]
     return ["All run. Whether records arrive, their tasks do not say: failover status looks at the data."]

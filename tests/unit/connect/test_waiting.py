@@ -10,6 +10,7 @@ from failover.connect.client import ConnectClient
 from failover.connect.mirrors import Mirror, mirrors
 from failover.connect.values import Task
 from failover.connect.waiting import Clock, Restarting, Watching, stays, wait_for
+from failover.report.connect_text import status_text
 from tests.unit.connect.fake_connect import FakeConnect
 
 
@@ -74,6 +75,20 @@ def test_a_wait_ends_with_a_failure_or_with_its_time(client: ConnectClient, fake
     assert (found.failed, time.now) == (True, 15)
     acted, _ = act(client, "pause", wait=1)
     assert acted.outcome == "done"
+
+
+def test_a_wait_ends_where_there_is_nothing_to_copy(client: ConnectClient, fake: FakeConnect):
+    time = Time()
+    fake.connectors["a-b-source"]["tasks"] = []
+    names = ["a-b-source", "a-b-checkpoint"]
+    found = wait_for(client, names, "resume", seconds=120, clock=time.clock)
+    assert [one.idle for one in found if one.kind == "source"] == [True]
+    assert time.now == 20
+    said = status_text("http://c:1", found).splitlines()[-1]
+    assert said == "next: failover connect status a-b-source, once a has a topic to copy: it runs and has no task"
+    fake.connectors["a-b-checkpoint"]["tasks"] = ["UNASSIGNED"]
+    wait_for(client, names, "resume", seconds=120, clock=time.clock)
+    assert time.now == 140
 
 
 def test_restarts_wait_twice_as_long_each_time_and_start_over_after_health():
