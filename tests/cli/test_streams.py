@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -78,3 +79,21 @@ def test_a_terminal_that_is_not_utf_8_gets_what_still_means_the_same(encoding: s
     assert html.unescape(said("html")) == "<p>ü ↕</p>\n"
     assert said("table") == "ü ↕\n".encode(encoding, "backslashreplace").decode(encoding)
     assert "name:" in said("yaml")
+
+
+@pytest.mark.parametrize(("used", "code"), [(True, 0), (False, -signal.SIGABRT)])
+def test_what_c_libraries_do_at_the_end_does_not_change_the_exit_code(used: bool, code: int) -> None:
+    """OpenSSL takes itself apart then, under the feet of librdkafka's threads; here something worse waits there."""
+    program = f"""
+import ctypes, sys, types
+if {used}:
+    sys.modules["confluent_kafka"] = types.ModuleType("confluent_kafka")
+libc = ctypes.CDLL(None)
+libc.__cxa_atexit(ctypes.cast(libc.abort, ctypes.c_void_p), None, None)
+sys.argv = ["failover", "explain", "translated"]
+from failover.cli import main
+main()
+"""
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False)
+    assert ran.returncode == code
+    assert "translated" in ran.stdout
