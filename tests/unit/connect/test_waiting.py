@@ -77,18 +77,31 @@ def test_a_wait_ends_with_a_failure_or_with_its_time(client: ConnectClient, fake
     assert acted.outcome == "done"
 
 
-def test_a_wait_ends_where_there_is_nothing_to_copy(client: ConnectClient, fake: FakeConnect):
+def test_a_wait_ends_where_there_is_nothing_to_copy(
+    client: ConnectClient, fake: FakeConnect, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("failover.connect.waiting.IDLE_FOR", 2.0)
     time = Time()
     fake.connectors["a-b-source"]["tasks"] = []
     names = ["a-b-source", "a-b-checkpoint"]
-    found = wait_for(client, names, "resume", seconds=120, clock=time.clock)
+    found = wait_for(client, names, "resume", seconds=5, clock=time.clock)
     assert [one.idle for one in found if one.kind == "source"] == [True]
-    assert time.now == 20
+    assert time.now == 2
     said = status_text("http://c:1", found).splitlines()[-1]
     assert said == "next: failover connect status a-b-source, once a has a topic to copy: it runs and has no task"
     fake.connectors["a-b-checkpoint"]["tasks"] = ["UNASSIGNED"]
-    wait_for(client, names, "resume", seconds=120, clock=time.clock)
-    assert time.now == 140
+    wait_for(client, names, "resume", seconds=3, clock=time.clock)
+    assert time.now == 5
+
+
+@pytest.mark.parametrize(("state", "tasks"), [("STOPPED", []), ("PAUSED", ["PAUSED"])])
+def test_a_restart_of_what_is_at_rest_is_not_waited_for(client: ConnectClient, fake: FakeConnect, state, tasks):
+    fake.connectors["a-b-source"] |= {"state": state, "tasks": tasks}
+    time = Time()
+    [found] = wait_for(client, ["a-b-source"], "restart", seconds=1, clock=time.clock)
+    assert (found.state, time.now) == (state, 0)
+    wait_for(client, ["a-b-source"], "resume", seconds=1, clock=time.clock)
+    assert time.now == 1
 
 
 def test_restarts_wait_twice_as_long_each_time_and_start_over_after_health():
