@@ -416,7 +416,7 @@ def test_a_fence_that_was_cut_short_is_nobody_elses(pair, b, send, place):
     for _ in range(2):
         latest = thread.run(init_producer_id(cluster, transactional_id, owned=owner))
         asking = producer_ids._Owner(cluster, transactional_id, *latest)
-        assert thread.run(asking.ask(producer_ids._add_call(transactional_id, *latest, [tp]))) == {}
+        assert thread.run(asking.ask(producer_ids._add_call(transactional_id, latest[0], latest[1], [tp]))) == {}
         mended = thread.run(fence(cluster, transactional_id, [tp], owned=latest))
         assert mended.producer_id == owner[0]
         assert send(tp, batch(mended[:2], 0))[0] == 0

@@ -303,8 +303,10 @@ def test_the_last_epoch_fences_and_is_given_to_nobody():
 
 
 def test_what_may_be_open_of_an_own_fence_that_was_cut_short_is_ended_first():
-    coordinator, begun = Coordinator(), []
+    coordinator = Coordinator()
+    begun: list[tuple[int, int]] = []
     owner = coordinator.run(lambda cluster: fence(cluster, ID, [ONE], owned=(900, 4), begun=begun.append))
+    assert isinstance(owner, Fence)
     assert begun == [owner[:2]]
     assert [key for key in coordinator.broker.order() if key in (INIT, ADD, END)] == [END, INIT, ADD, END]
 
