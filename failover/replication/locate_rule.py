@@ -171,13 +171,13 @@ class _Search:
         if count is None:
             return None
         if count.beyond:
-            self._notes.append(f"{_of(anchor)} the count leads {count.beyond} records beyond the source's end")
+            self._notes.append(f"{_of(anchor)}, the count leads {count.beyond} records beyond the source's end")
             self._clues.append(_Clue(count, anchor, exact=False))
             return None
         around = yield from self._logs.around(count.low, count.high + 1)
         beside = self._beside(around, tail)
         first, last = (bisect_left(beside.source.offsets, offset) for offset in (count.low, count.high))
-        detail = f"{_of(anchor)} {count.records} on"
+        detail = f"{_of(anchor)}, {count.records} on"
         if first == last:
             agreement = beside.agreement(first)
             if agreement.broken is None:
@@ -326,10 +326,10 @@ class _Search:
         for anchor in counted:
             count = yield from self._count(anchor)
             if count is None or count.natural is None or not self._expired(anchor, count):
-                self._notes.append(f"{_of(anchor)} the records on the target cannot be counted")
+                self._notes.append(f"{_of(anchor)}, the records on the target cannot be counted")
                 continue
             around = yield from self._logs.around(count.natural, count.natural + 1)
-            detail = f"{_of(anchor)} {count.records} on, which the target no longer holds"
+            detail = f"{_of(anchor)}, {count.records} on, which the target no longer holds"
             return self._located(count.natural, around, how=_how(count), detail=detail)
         if never:
             return self._located(
