@@ -128,7 +128,7 @@ def test_shares_that_cannot_be_are_refused(tmp_path, text, options, words):
 def test_clusters_are_named_as_mirror_maker_2_takes_them(tmp_path, monkeypatch, typed):
     path = tmp_path / "mm2.properties"
     path.write_text(f"clusters = A, B, C\n{THREE}A->B.enabled = true\nA->C.enabled = true\nC->A.enabled = true\n")
-    picked = []
+    picked: list[str] = []
 
     def noted(config, flows):
         picked.extend(flow.name for flow in flows)
