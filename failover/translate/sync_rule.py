@@ -215,19 +215,27 @@ def _drained(upstream: int, bounds: LogBounds, syncs: Syncs | None = None) -> Tr
     """Answers a group that has read everything the source holds: ``log-end``.
 
     Invariant: nothing unread exists, so nothing unread lies on the target and its end passes
-    nothing. What is not mirrored yet will be read again if the mirror goes on: ``reread_max`` counts
-    the source offsets beyond the newest sync less the target records beyond it; only the
-    records themselves tell whether those offsets hold any (transaction markers do not).
+    nothing, unless somebody else writes there: where more follows the newest sync than the source had offsets for,
+    all of it counts as unread (``sync-below``; comparing records tells what it is). What is not mirrored yet
+    will be read again if the mirror goes on: ``reread_max`` counts the source offsets beyond the newest sync less
+    the target records beyond it; only the records themselves tell whether those offsets hold any (transaction
+    markers do not).
     """
     if bounds.source_end is None or upstream != bounds.source_end or bounds.source_recreated:
         return None
     lines = [f"the group has read the source to its end {upstream}: the target's end is next"]
-    first = bounds.source_start or 0
-    missing = upstream - first
+    missing = upstream - (bounds.source_start or 0)
     if syncs is not None and len(syncs):
-        missing = max(0, (upstream - syncs.ups[-1]) - (bounds.target_end - syncs.downs[-1]))
-    if missing:
-        lines.append(f"up to {missing} records below it may not be mirrored yet")
+        down, tail = syncs.downs[-1], bounds.target_end - syncs.downs[-1]
+        missing = max(0, upstream - syncs.ups[-1] - tail)
+        if tail > max(1, upstream - syncs.ups[-1]):
+            lines = [
+                f"the group has read the source to its end {upstream}, but the target holds more behind sync "
+                f"{_pair(syncs, len(syncs) - 1)} than was there to copy: copied twice, or written there by others"
+            ]
+            return Translation(
+                upstream, down + 1, Precision.BOUNDED, Proof.SYNC_BELOW, tail - 1, tail - 1, tuple(lines)
+            )
     precision = Precision.BOUNDED if missing else Precision.EXACT
     return Translation(upstream, bounds.target_end, precision, Proof.LOG_END, 0, missing, tuple(lines))
 

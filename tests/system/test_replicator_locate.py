@@ -11,6 +11,7 @@ import pytest
 from failover.config.clients import ClientSettings
 from failover.kafka.wire.cluster import WireCluster
 from failover.kafka.wire.logs import log_ranges
+from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.kafka.wire.producer_ids import fence
 from failover.kafka.wire.thread import WireThread
 from failover.model.cluster import LogRange
@@ -99,19 +100,13 @@ class Scene:
         return Anchor(upstream, downstream, source, target, epoch)
 
     def place(self, topic, anchors, partition=0):
-        ids = {
-            side: cluster.topic(name)
-            for side, cluster, name in (
-                ("source_topic_id", self.a, topic),
-                ("target_topic_id", self.b, f"a.{topic}"),
-            )
-        }
-        known = {side: state.topic_id for side, state in ids.items() if state is not None}
+        source, target = self.a.topic(topic), self.b.topic(f"a.{topic}")
         return Place(
             source=TopicPartition(topic, partition),
             target=TopicPartition(f"a.{topic}", partition),
             anchors=tuple(anchors),
-            **known,
+            source_topic_id=NO_TOPIC_ID if source is None else source.topic_id,
+            target_topic_id=NO_TOPIC_ID if target is None else target.topic_id,
         )
 
     def locate(self, places, *, read_committed=False, start="earliest"):

@@ -17,8 +17,9 @@ from failover.kafka.wire.topics import NewTopic, describe_topic_configs
 from failover.lab import APP
 from failover.lab.internal_records import sync_of
 from failover.mm2.connect_offsets import CheckpointOffsetKey, SourceOffsetKey, decode_offset_key, offset_partition
+from failover.mm2.worker_name import HEADER
 from failover.model.names import TopicPartition
-from failover.replication.anchor import HEADER, Anchor, anchor_key, decode_anchor, encode_anchor, writer_of
+from failover.replication.anchor import Anchor, anchor_key, decode_anchor, encode_anchor, writer_of
 from failover.replication.beside import look_beside
 from failover.replication.positions import DEDICATED_CONNECTOR, Positions, positions_topic
 from failover.replication.syncs import Syncs, syncs_topic

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from failover.kafka.wire.metadata import NO_TOPIC_ID
 from failover.mm2.fields import DecodeError
+from failover.mm2.worker_name import HEADER
 from failover.model.names import TopicPartition
 from failover.replication.anchor import (
-    HEADER,
     Anchor,
     anchor_key,
     anchored_partition,

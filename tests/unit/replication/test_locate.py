@@ -450,9 +450,9 @@ def test_an_equal_leader_epoch_is_no_witness_where_the_topic_may_be_another(know
     """Brokers before Kafka 2.8 have no topic ids, and every topic begins with the same epochs."""
     source, target = filled(300, prefix="new"), filled(100, prefix="old")
     target.add(None)
-    ids = {"source_id": SOURCE_ID, "target_id": TARGET_ID} if known else {}
+    source_id, target_id = (SOURCE_ID, TARGET_ID) if known else (NO_TOPIC_ID, NO_TOPIC_ID)
     anchor = ours(100, 100, epoch=3) if known else Anchor(100, 100, leader_epoch=3)
-    asked = ask(source, target, [anchor], **ids or {"source_id": NO_TOPIC_ID, "target_id": NO_TOPIC_ID})
+    asked = ask(source, target, [anchor], source_id=source_id, target_id=target_id)
     if known:
         assert located(asked).upstream == 100
     else:

@@ -7,8 +7,9 @@ from collections.abc import Iterable
 import pytest
 
 from failover.model import Precision, Proof
+from failover.translate.sync_rule import translate
 from tests.unit.translate.driving import located
-from tests.unit.translate.oracle import World, check
+from tests.unit.translate.oracle import Item, World, check
 
 
 def groups(world: World, count: int = 20) -> list[int]:
@@ -293,3 +294,21 @@ def test_the_budget_ends_in_the_syncs_own_bound() -> None:
     for upstream, answer in located(world, groups(world), max_records=50).items():
         check(world, answer)
         assert answer.proof in {Proof.SYNC_MATCH, Proof.SYNC_BELOW, Proof.LOG_END}, upstream
+
+
+def test_what_others_wrote_behind_the_copies_is_unread() -> None:
+    """A group that has read all of the source has not read what was written to the mirrored topic on the target."""
+    world = World(lag_max=50)
+    world.produce(400)
+    mirror_all(world)
+    by_syncs = translate(400, world.history(), world.bounds())
+    assert (by_syncs.offset, by_syncs.precision, by_syncs.proof) == (400, Precision.EXACT, Proof.LOG_END)
+    for number in range(7):
+        world.target.append(Item(-1, 1_000 + number, b"theirs"))
+    by_syncs = translate(400, world.history(), world.bounds())
+    assert (by_syncs.offset, by_syncs.reread_max, by_syncs.proof) == (400, 7, Proof.SYNC_BELOW)
+    answers = located(world, [390, 400])
+    assert [answers[390].offset, answers[400].offset] == [390, 400]
+    assert {answers[390].precision, answers[400].precision} == {
+        Precision.BOUNDED
+    }  # theirs may be copies of what is gone
