@@ -309,6 +309,4 @@ def test_what_others_wrote_behind_the_copies_is_unread() -> None:
     assert (by_syncs.offset, by_syncs.reread_max, by_syncs.proof) == (400, 7, Proof.SYNC_BELOW)
     answers = located(world, [390, 400])
     assert [answers[390].offset, answers[400].offset] == [390, 400]
-    assert {answers[390].precision, answers[400].precision} == {
-        Precision.BOUNDED
-    }  # theirs may be copies of what is gone
+    assert {answers[390].precision, answers[400].precision} == {Precision.BOUNDED}  # perhaps of what is gone
