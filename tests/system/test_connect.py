@@ -128,7 +128,11 @@ def test_status_offsets_stop_and_resume(deployed: OnConnect) -> None:
     pair.wait_mirrored(topic, flow=deployed.source)
     assert sum(end for _, end in pair.ends("b", f"{deployed.source}.{topic}").values()) == 250
     assert deployed.json("connect", "pause", "--yes")["outcome"] == "done"
-    assert deployed.json("connect", "restart", "--yes", "--wait", "0", code=4)["outcome"] == "not-yet"
+    restarted = deployed.json("connect", "restart", "--yes")
+    assert restarted["outcome"] == "done"
+    assert {one["state"] for one in restarted["connectors"]} == {"PAUSED"}, "a restart leaves what is paused so"
+    assert deployed.json("connect", "stop", "--yes")["outcome"] == "done"
+    assert deployed.json("connect", "resume", "--yes", "--wait", "0", code=4)["outcome"] == "not-yet"
     assert deployed.json("connect", "resume", "--yes")["outcome"] == "done"
 
 

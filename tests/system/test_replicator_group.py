@@ -6,7 +6,7 @@ import contextlib
 import socket
 
 from failover.model import TopicPartition
-from failover.replication.shards import SHARDS
+from failover.replication.shards import SHARDS, shard_of
 from tests.system.pair import Pair
 from tests.system.replicating import STOPPED, Flow, Worker
 from tests.system.rest_side import Rest
@@ -83,8 +83,10 @@ def tell_their_parts(flow: Flow, *workers: Worker) -> None:
 
 def test_fixed_parts_and_who_contradicts_them(pair: Pair) -> None:
     """Two halves copy a flow; a worker with the same part, or with another number of parts, is told from them."""
-    shared = Shared(pair, "halves", topics=2)
+    shared = Shared(pair, "halves")
     flow = shared.flow
+    copied = {shard_of(TopicPartition(topic, number)) for topic in shared.topics for number in range(shared.partitions)}
+    assert {number % 2 for number in copied} == {0, 1}, "each half copies something"
     with flow.worker("--shard", "1/2") as first, flow.worker("--shard", "2/2") as second, shared.under_traffic():
         shared.grows()
         assert [bool(each.lines("Created topic")) for each in (first, second)] == [True, False]
@@ -95,9 +97,10 @@ def test_fixed_parts_and_who_contradicts_them(pair: Pair) -> None:
             assert f"flow {flow.name}, --shard 2/2: another worker has taken part of it" in said
             assert second.lines("hint:", "--shard I/2", "an I of its own")
             shared.grows()
-            # thirds beside halves: they contend for some shards, and one of the workers ends
-            with flow.worker("--shard", "3/3") as third:
-                workers = {"1/2": first, "2/2": same, "3/3": third}
+            # thirds beside halves: they contend for the shards that copy something, and one of the workers ends
+            number = next(number for number in (3, 2, 1) if any(shard % 3 == number % 3 for shard in copied))
+            with flow.worker("--shard", f"{number}/3") as third:
+                workers = {"1/2": first, "2/2": same, f"{number}/3": third}
                 pair.b.until(
                     lambda: any(each.code() is not None for each in workers.values()), what="one gives way", seconds=90
                 )
