@@ -37,6 +37,8 @@ _PASSING = frozenset(
         # a broker that has just started does not know yet which epoch it leads
         "UNKNOWN_LEADER_EPOCH",
         "FENCED_LEADER_EPOCH",
+        # a leader that has just been elected waits for its followers (Kafka: KIP-207)
+        "OFFSET_NOT_AVAILABLE",
     }
 )
 Protocol = Literal["classic", "consumer"]
