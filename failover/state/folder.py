@@ -9,6 +9,7 @@ from pathlib import Path
 
 from failover.errors import StateError, StateUnusable
 
+_NUMBER = re.compile(r"[0-9]+(e[0-9]+)?")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{2,63}")
 
 
@@ -84,10 +85,13 @@ class StateFolder:
             ) from error
 
     def new_id(self, prefix: str, folder: Path) -> str:
-        """Picks an identifier that nothing in ``folder`` bears yet: a prefix and six hex digits."""
+        """Picks an identifier that nothing in ``folder`` bears yet: a prefix and six hex digits.
+
+        It is none that YAML reads as a number: somebody may write it into a playbook.
+        """
         while True:
             candidate = prefix + os.urandom(3).hex()
-            if not any(folder.glob(f"{candidate}*")):
+            if _NUMBER.fullmatch(candidate) is None and not any(folder.glob(f"{candidate}*")):
                 return candidate
 
 

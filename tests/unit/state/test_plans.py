@@ -48,6 +48,12 @@ def test_ids_are_fresh(state: StateFolder) -> None:
     assert all(len(name) == 6 for name in taken)
 
 
+def test_no_id_reads_as_a_number(state: StateFolder, monkeypatch: pytest.MonkeyPatch) -> None:
+    drawn = iter(["048213", "12e456", "7f3a1c"])
+    monkeypatch.setattr(os, "urandom", lambda _: bytes.fromhex(next(drawn)))
+    assert state.new_id("", state.plans) == "7f3a1c"
+
+
 def test_a_full_or_forbidden_folder_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(StateError) as caught:
