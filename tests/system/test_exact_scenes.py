@@ -260,9 +260,10 @@ def test_a_group_newer_than_the_checkpoints_is_planned_where_anything_places_it(
     )
     with pair.mirror(options, aliases=("ns", "nt")) as config:
         wait_until(lambda: held(pair, f"ns.{topic}") == 3_000, seconds=90, what="copied", every=0.3)
-        # a further commit gets a checkpoint only once the syncs are there, so this one is made by all of them
-        pair.commit("a", old, {TopicPartition(topic, 0): 2_950})
-        pair.wait_checkpoint(old, topic, upstream=2_950, flow="ns")
+        # one for a further commit is made only once a later sync is there: by all of them
+        pair.produce("a", topic, 500)
+        pair.commit("a", old, {TopicPartition(topic, 0): 3_500})
+        pair.wait_checkpoint(old, topic, upstream=3_500, flow="ns")
         pair.commit("a", new, {TopicPartition(topic, 0): 1_234})
 
         def plan(*arguments: str, config: Path = config) -> Any:
