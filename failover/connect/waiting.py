@@ -17,7 +17,6 @@ EVERY = 0.5
 FAILED_FOR = 5.0
 """So long a failure must stand to end a wait: right after a change Connect still tells the state from before."""
 
-
 IDLE_FOR = 20.0
 """So long connectors run without a task to end a wait: Connect hands tasks out in seconds, where there is any work."""
 
@@ -38,26 +37,23 @@ def wait_for(
     """
     clock = clock or Clock()
     deadline = clock.now() + seconds
-    failed_since: float | None = None
-    idle_since: float | None = None
+    ends: dict[float, Callable[[Mirror], bool]] = {
+        FAILED_FOR: (lambda one: one.failed),
+        IDLE_FOR: (lambda one: one.idle),
+    }
+    since: dict[float, float] = {}
     while True:
         found = look(where, names)
         now = clock.now()
+        whole = len(found) == len(names)
         resting = [at_rest(one, verb=verb) for one in found]
-        if now >= deadline or (len(found) == len(names) and all(resting)):
+        if now >= deadline or (whole and all(resting)):
             return found
-        if len(found) == len(names) and all(rests or one.failed for rests, one in zip(resting, found, strict=True)):
-            failed_since = now if failed_since is None else failed_since
-            if now - failed_since >= FAILED_FOR:
+        for lasting, is_so in ends.items():
+            if not (whole and all(rests or is_so(one) for rests, one in zip(resting, found, strict=True))):
+                since.pop(lasting, None)
+            elif now - since.setdefault(lasting, now) >= lasting:
                 return found
-        else:
-            failed_since = None
-        if len(found) == len(names) and all(rests or one.idle for rests, one in zip(resting, found, strict=True)):
-            idle_since = now if idle_since is None else idle_since
-            if now - idle_since >= IDLE_FOR:
-                return found
-        else:
-            idle_since = None
         clock.sleep(EVERY)
 
 

@@ -134,6 +134,11 @@ def _lost_below(strip: Strip, source: int, upstream: int) -> int:
     return max(0, min(source, upstream) - below - 1)
 
 
+def sync_after(case: Case, region: Region) -> int:
+    """Returns the index of the sync that follows the region's own; as many as there are syncs where none does."""
+    return region.sync + 1 if region.sync >= 0 else case.own
+
+
 def told_again(case: Case, upstream: int, region: Region, targets: list[Need]) -> list[Need]:
     """Returns the source records of the region's and ``targets``' syncs that a later run may have copied once more.
 
@@ -143,7 +148,7 @@ def told_again(case: Case, upstream: int, region: Region, targets: list[Need]) -
     if syncs is None or not syncs.breaks.after:
         return []
     last = syncs.breaks.after[-1]
-    following = region.sync + 1 if region.sync >= 0 else case.own
+    following = sync_after(case, region)
     indexes = {following} if following < len(syncs) else set()
     for need in targets:
         indexes.update(range(bisect_left(syncs.downs, need.start), bisect_left(syncs.downs, need.stop)))

@@ -9,7 +9,7 @@ from itertools import islice
 from failover.model.translation import Precision, Proof, Translation
 from failover.translate.align import EMPTY, Pair, Settled, settle
 from failover.translate.comparison import AHEAD, Case, Need
-from failover.translate.enclose import Enclosing, Region, disputed, enclose, told_again
+from failover.translate.enclose import Enclosing, Region, disputed, enclose, sync_after, told_again
 
 Placing = Generator[list[Need], None, Translation | None]
 
@@ -273,8 +273,7 @@ def _breaks(case: Case, span: int) -> bool:
 def _verified(case: Case, region: Region) -> bool:
     if case.syncs is None:
         return True
-    following = region.sync + 1 if region.sync >= 0 else case.own
-    indexes = [index for index in (region.sync, following) if 0 <= index < len(case.syncs)]
+    indexes = [index for index in (region.sync, sync_after(case, region)) if 0 <= index < len(case.syncs)]
     return all(case.verify(index) for index in indexes)
 
 
